@@ -239,3 +239,22 @@ def test_small_plain_rows_are_stacked_without_a_look_at_each(
     monkeypatch.setattr(instance._registry, "describe", None)
     assert torch.equal(instance.convert(rows, to="torch"), torch.stack(rows))
     assert torch.equal(instance.convert(list(ROWS), to="torch"), torch.stack(rows))
+
+
+def test_rows_like_the_first_are_described_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many plain rows the first is described; one of another dtype is described on its own."""
+    rows = [torch.ones(2**11) for _ in range(2**11)]  # too many for a fast path
+    described: list[Any] = []
+    describe = interop.spec
+
+    def noted(value: Any) -> Spec:
+        described.append(value)
+        return describe(value)
+
+    monkeypatch.setattr(interop, "spec", noted)
+    spec = describe(rows)
+    assert (spec.shape, spec.dtype, spec.nbytes) == ((2**11, 2**11), "float32", 2**24)
+    assert len(described) == 1
+    described.clear()
+    assert describe([*rows[:9], torch.ones(2**11, dtype=torch.float64)]).dtype == "float64"
+    assert [value.dtype for value in described] == [torch.float32, torch.float64]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import interop
 from interop.errors import BadRequestError, UnknownValueError
-from interop.plugin import MEMORY_TRAITS, Spec, itemsize, preserves
+from interop.plugin import MEMORY_TRAITS, Format, Spec, itemsize, preserves
 
 from .numbers import (
     MAX_AXES,
@@ -69,7 +69,7 @@ def _describe_arrays(value: Sequence[Any], depth: int) -> Spec:
         msg = f"this {type(value).__name__} is nested more than {MAX_AXES} deep; flatten it first."
         raise BadRequestError(msg)
     check_unmasked(cast("Nested", value))
-    rows = [_describe_row(value, element, depth) for element in value]
+    rows = _rows(value, depth)
     for name in {row.format for row in rows} | {row.wrapped for row in rows if row.wrapped}:
         if not _is_dense(name):
             raise _not_stacked(value, name)
@@ -79,6 +79,26 @@ def _describe_arrays(value: Sequence[Any], depth: int) -> Spec:
     traits = frozenset[str]().union(*(row.traits for row in rows)) - _RESOLVED
     nbytes = prod(shape) * itemsize(dtype)
     return Spec("python.arrays", dtype, device, shape, traits, nbytes)
+
+
+def _rows(value: Sequence[Any], depth: int) -> list[Spec]:
+    """Return the specs of the elements; those like the first have its spec.
+
+    They share type and shape, and the fast key, which tells their dtype and device.
+    """
+    first = _describe_row(value, value[0], depth)
+    key_of, kind = _format(first.format).fast_key, type(value[0])
+    # A key tells values of a framework's own types apart; those of subclasses have a trait.
+    key = None if key_of is None or first.traits else key_of(value[0])
+    if key_of is None or key is None:
+        return [first, *(_describe_row(value, element, depth) for element in value[1:])]
+    shape = first.shape
+    return [
+        first
+        if type(element) is kind and key_of(element) == key and element.shape == shape
+        else _describe_row(value, element, depth)
+        for element in value
+    ]
 
 
 def _describe_row(value: Sequence[Any], element: Any, depth: int) -> Spec:
@@ -110,10 +130,14 @@ def _not_stacked(value: Sequence[Any], kind: str) -> UnknownValueError:
 
 
 @lru_cache(maxsize=256)
+def _format(name: str) -> Format:
+    formats = {declared.name: declared.format for declared in interop.formats()}
+    return formats[name]
+
+
 def _is_dense(name: str) -> bool:
     """Tell whether a format stores every element, and in memory."""
-    formats = {declared.name: declared.format for declared in interop.formats()}
-    return formats[name].is_dense and not formats[name].lazy
+    return _format(name).is_dense and not _format(name).lazy
 
 
 def _common(value: Sequence[Any], what: str, facts: list[Any]) -> Any:

@@ -198,7 +198,7 @@ def stack(value: Sequence[object], *, dtype: str) -> Tensor:
     import torch
 
     convert, target = interop.converter("torch"), getattr(torch, dtype)
-    rows = (convert(element) for element in value)
+    rows = (x if type(x) is torch.Tensor else convert(x) for x in value)
     return torch.stack(
         [
             row if row.dtype is target else interop.convert(row, "torch", dtype=target)
