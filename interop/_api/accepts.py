@@ -24,6 +24,7 @@ from interop._model.frames import shortened
 from interop._model.spec import Spec
 from interop._model.typing import Value, ValueFunction
 from interop._planning.cache import NO_PATH, FastPath, Paths
+from interop._planning.goals import keeps_elements
 from interop._planning.keywords import Keywords
 from interop._planning.policy import block
 from interop._registry.registry import Registry
@@ -246,7 +247,12 @@ class _Caller:
         """Return an array from the function, converted to the caller's kind."""
         spec = self._registry.describe(value)
         target = self._counterpart(spec)
-        if target is None or target == spec.format or not is_of_numbers(self._registry, spec):
+        if target is None or target == spec.format:
+            return value
+        formats = self._registry.formats
+        if not is_of_numbers(self._registry, spec) and not keeps_elements(
+            spec, formats[spec.format], formats[target]
+        ):
             return value
         if dtype is None and spec.device == self.device:  # a target alone may take a fast path
             result = self._convert(value, target)

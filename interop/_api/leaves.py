@@ -320,7 +320,8 @@ def is_of_numbers(registry: Registry, spec: Spec) -> bool:
     if "not_numbers" in spec.traits:
         return False
     hints = registry.formats[spec.format].limits.refusal_hints.keys()
-    return spec.dtype in DTYPES or bool(spec.traits & (hints - TRAITS.keys()))
+    own = hints - TRAITS.keys() | {"several_dtypes", "unknown_dtype"}
+    return spec.dtype in DTYPES or bool(spec.traits & own)
 
 
 def _tie(registry: Registry, value: Value, spec: Spec, plan: Plan) -> Value | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from interop._model.device import PAGE_LOCKED, matches
-from interop._model.spec import Spec
+from interop._model.spec import LABELLED, NOMINAL, Spec
 from interop._model.typing import Value
 from interop.errors import ConversionError, UnknownValueError
 
@@ -55,12 +55,13 @@ class FirstRun:
         has_dtype = (
             actual.dtype == planned.element
             or "dtype" in unknown
-            or "unknown_dtype" in actual.traits
+            or not NOMINAL.isdisjoint(planned.traits | actual.traits)
         )
         has_shape = (
             actual.shape == self._spec.shape
             or "shape" in unknown
             or "unknown_shape" in self._spec.traits
+            or (self._spec.traits >= LABELLED and self._has_rows(actual))
         )
         is_there = (
             matches(actual.device, planned.device)
@@ -69,6 +70,10 @@ class FirstRun:
             or (actual.device == "cpu" and planned.device in {"cpu:0", PAGE_LOCKED})
         )
         return actual.format == planned.format and has_dtype and has_shape and is_there
+
+    def _has_rows(self, actual: Spec) -> bool:
+        """Tell whether a table has the rows planned: labels of rows may become columns of it."""
+        return len(actual.shape) == 2 and actual.shape[0] == self._spec.shape[0]
 
 
 def _blame(step: Step, claim: str, cause: Exception | None = None) -> NoReturn:

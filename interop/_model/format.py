@@ -273,6 +273,9 @@ class Advanced(NamedTuple):
         with a trait other than ``noncontiguous``, ``broadcast``, ``immutable`` and ``grad`` (which
         is detached). For ``"cuda_array_interface"`` it is ``offer(value) -> dict``: the interface,
         asked for once and checked, and `NotImplemented` if it has traits.
+    export : mapping of str to callable
+        By protocol, ``export(value) -> object`` which exports in the place of a value whose own
+        export would change its elements, as that of pandas makes nulls of NaN.
     """
 
     fast_key: ValueFunction | None = None
@@ -286,6 +289,7 @@ class Advanced(NamedTuple):
     written: Callable[[Value], None] | None = None
     device_name: Callable[[object], str | None] | None = None
     offers: Mapping[str, Callable[..., Any]] = _NOTHING
+    export: Mapping[str, ValueFunction] = _NOTHING
 
 
 class Format(NamedTuple):

@@ -21,8 +21,28 @@ MEMORY_TRAITS = frozenset(
     }
 )
 
+#: Traits of the columns of a table, which tell how they are kept: a library that keeps them in
+#: another way copies them. To arrays they do not matter.
+COLUMN_TRAITS = frozenset(
+    {
+        "bit_columns",
+        "byte_columns",
+        "category_columns",
+        "chunked_columns",
+        "object_columns",
+        "strided_columns",
+        "text_columns",
+        "view_columns",
+        "zoned_columns",
+    }
+)
+
 #: The trait of values with labels.
 LABELLED = frozenset({"labelled"})
+
+#: The traits of values whose dtype is only nominal: there are several, or it is not one of numbers.
+#: A conversion that names the trait of such a value takes it, whatever the dtype is called.
+NOMINAL = frozenset({"not_numbers", "untyped", "several_dtypes", "unknown_dtype"})
 
 #: The trait of Python's numbers, which take the default dtype of the target.
 WEAK = frozenset({"weak"})
@@ -47,7 +67,17 @@ TRAITS: dict[str, str] = {
     "masked": "some of its elements are masked or null",
     "not_numbers": "some of its elements are no numbers: text, dates, objects",
     "untyped": "its elements are objects or decimals: numbers, perhaps, but of no dtype",
+    "several_dtypes": "its columns have several dtypes",
     "mixed": "its columns have several dtypes, and its combined dtype cannot hold all their values",
+    "bit_columns": "some of its columns have truth values or nulls as bits",
+    "byte_columns": "some of its columns have truth values or masks as bytes",
+    "category_columns": "some of its columns have categories",
+    "chunked_columns": "some of its columns lie in several chunks",
+    "object_columns": "some of its columns have Python's objects, or leave elements out",
+    "strided_columns": "some of its columns are no blocks of memory",
+    "text_columns": "some of its columns have texts one after the other",
+    "view_columns": "some of its columns have texts wherever their views say",
+    "zoned_columns": "some of its columns have times of a time zone",
     "weak": "its numbers have no dtype of their own",
     "uncoalesced": "it may hold one coordinate twice, or out of order",
     "replicated": "each of several devices has the whole of it",

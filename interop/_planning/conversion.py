@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
 
 from interop._model.device import PAGE_LOCKED, device_type, is_host_part, matches, ordinary
@@ -10,13 +10,13 @@ from interop._model.display import counted_axes
 from interop._model.dtype import bit_carrier, itemsize
 from interop._model.effect import LOSSES, WRITING
 from interop._model.format import Format
-from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec, trait_text
-from interop._model.typing import ValueFunction
+from interop._model.spec import LABELLED, MEMORY_TRAITS, NOMINAL, Spec, trait_text
+from interop._model.typing import Value, ValueFunction
 from interop._registry.declared import Declared, Provenance
 
 from .derived import complete, derived_effects, shared_traits
 from .question import Question, RouteOf
-from .step import Step, hand_off
+from .step import Step, exported, hand_off
 
 #: What dense arrays share of ragged rows, and what is shared where the other arrays are made anew.
 _VALUES = frozenset({"values"})
@@ -83,13 +83,15 @@ class ResolvedConversion:
         self.dtypes = exports if conversion.dtypes is None else exports & conversion.dtypes
         self.ndims = _intersection(conversion.ndims, target.ndims)
         takes, drops = conversion.takes | conversion.requires, conversion.drops
-        # Conversions need not name labels: within a framework they are kept, outside they are lost.
+        # Conversions need not name labels: within a framework they are kept. Outside they are lost,
+        # but by the conversions that name them.
         # The attributes of a subclass are lost with the subclass, and a masked array is one.
         if "subclass" in drops or (source.labels is None and "masked" in takes | drops):
             takes, drops = takes | LABELLED, drops | LABELLED
         elif source.labels is not None:
             takes |= LABELLED
-            if target.labels is None or target.framework != source.framework:
+            is_within = target.framework == source.framework or conversion.takes >= LABELLED
+            if target.labels is None or not is_within:
                 drops |= LABELLED
         self.takes, self.drops = takes, drops
         self.is_sparse = not target.is_dense and not source.is_dense
@@ -120,11 +122,20 @@ class ResolvedConversion:
         index_dtypes = self.conversion.index_dtypes
         return (
             self.requires <= spec.traits <= self.takes
-            and (spec.element in self.dtypes or "untyped" in self.requires)
+            and (spec.element in self.dtypes or self._takes_any_dtype(spec))
             and (self.devices is None or device_type(spec.device) in self.devices)
             and (self.ndims is None or len(spec.shape) in self.ndims)
             and (index_dtypes is None or spec.index_dtype in index_dtypes)
         )
+
+    def _takes_any_dtype(self, spec: Spec) -> bool:
+        """Tell whether the dtype of a value does not matter, since it is only nominal.
+
+        A cast makes numbers of what has no dtype only if that is what it is for.
+        """
+        if "dtype" in self.conversion.changes:
+            return "untyped" in self.requires
+        return not NOMINAL.isdisjoint(spec.traits)
 
     def objection(self, spec: Spec) -> str | None:
         """Say why `takes_value` is false, or return None."""
@@ -134,7 +145,7 @@ class ResolvedConversion:
         if not spec.traits <= self.takes:
             trait = min(spec.traits - self.takes)
             return f"it does not take values with the trait {trait_text(trait)}"
-        if dtype not in self.dtypes and "untyped" not in self.requires:
+        if dtype not in self.dtypes and not self._takes_any_dtype(spec):
             return f"it does not take {dtype}"
         if self.devices is not None and device_type(spec.device) not in self.devices:
             return f"it takes data on {', '.join(sorted(self.devices))}, not on {spec.device}"
@@ -192,7 +203,9 @@ class ResolvedConversion:
             is_checked_fill = self.conversion.checked and "drop_mask" in self.effects
             if is_checked_fill and asked not in {None, spec.dtype}:
                 return
-            if (spec.carrier or spec.dtype) in self.target.dtypes and not self.keeps_order:
+            holds = (spec.carrier or spec.dtype) in self.target.dtypes
+            is_nominal = not NOMINAL.isdisjoint(spec.traits - self.drops)
+            if (holds or is_nominal) and not self.keeps_order:
                 yield spec.dtype, spec.carrier
         else:
             possible = self.conversion.result.dtypes or self.target.dtypes
@@ -233,6 +246,7 @@ class ResolvedConversion:
         if "device" in conversion.changes:
             keywords["device"] = device
         handed_off = self._handed_off(keywords)
+        function = self._function()
         return Step(
             conversion.label,
             self.provenance,
@@ -243,7 +257,7 @@ class ResolvedConversion:
             conversion.cost.latency,
             self.writes,
             self.aliases,
-            partial(conversion.function, **keywords) if keywords else conversion.function,
+            partial(function, **keywords) if keywords else function,
             ("stream",) * conversion.stream + ("like",) * bool(conversion.like),
             self,
             self.fast_path,
@@ -252,6 +266,12 @@ class ResolvedConversion:
             self.roles,
             handed_off,
         )
+
+    def _function(self) -> Callable[..., Value]:
+        """Return its function, for what exports by the protocol in the value's place."""
+        export = self.source.advanced.export.get(self.conversion.source)
+        function = self.conversion.function
+        return function if export is None else exported(function, export)
 
     def _handed_off(self, keywords: Mapping[str, object]) -> ValueFunction | None:
         """Return how the target adopts what the source offers by the protocol, if both can."""

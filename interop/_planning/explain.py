@@ -163,6 +163,8 @@ def explanation(
                 hint = planner.graph.formats[name].limits.refusal_hints.get(spec.dtype or "")
                 others += [reworded(hint)] if hint else []
         moves = [f"To permit the nearest, {_advice(effects, request, steps)}.", *others]
+        if "drop_mask" in effects:  # zeros for nulls come last
+            moves = [*others, moves[0]]
         # A copy gives nothing up, whatever the nearest route may.
         safe = [route for route in nearest if route[1] <= request.forbidden_by_copy]
         if safe and nearest[0] not in safe:

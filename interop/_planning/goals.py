@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Set
 from interop._model.device import matches, ordinary
 from interop._model.dtype import narrowed, promoted
 from interop._model.format import Format
-from interop._model.spec import DIVISIONS, LABELLED, MEMORY_TRAITS, UNWRITABLE, WEAK, Spec
+from interop._model.spec import DIVISIONS, LABELLED, MEMORY_TRAITS, NOMINAL, UNWRITABLE, WEAK, Spec
 
 from .graph import Graph
 from .keywords import WRITABLE
@@ -21,9 +21,12 @@ def goals(graph: Graph, spec: Spec, request: Request) -> dict[str, Goal]:
     for name in request.formats:
         target = graph.formats[name]
         device = _device(graph, spec, target, request.device)
-        dtype = request.dtype or _default_dtype(spec, target, device)
+        is_kept = keeps_elements(spec, graph.formats[spec.wrapped or spec.format], target)
+        default = spec.dtype if is_kept else _default_dtype(spec, target, device)
+        dtype = request.dtype or default
         unchanged = name == spec.format and dtype == spec.dtype
         fits = name == spec.format or target.ndims is None or len(spec.shape) in target.ndims
+        unchanged |= is_kept and not request.dtype
         holds = fits and (unchanged or dtype in held(graph, spec, target, device))
         if request.copy == WRITABLE and name != spec.format and graph.is_locked(name):
             continue
@@ -88,6 +91,16 @@ def _default_dtype(spec: Spec, target: Format, device: str) -> str | None:
     if target.default_dtype is not None and not WEAK.isdisjoint(spec.traits):
         dtype = target.default_dtype(dtype)
     return dtype if dtype in dtypes else promoted(dtype, dtypes) or narrowed(dtype, dtypes)
+
+
+def keeps_elements(spec: Spec, source: Format, target: Format) -> bool:
+    """Tell whether a value whose dtype is only nominal is the same in a target.
+
+    Both have a protocol for elements of any kind: the columns of a table, say.
+    """
+    nominal = spec.traits & NOMINAL
+    protocols = source.exports.keys() & target.exports.keys()
+    return bool(nominal and protocols) and source is not target and nominal <= target.carries
 
 
 def labels_confine(graph: Graph, spec: Spec, names: Iterable[str]) -> bool:

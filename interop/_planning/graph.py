@@ -67,7 +67,9 @@ class Graph:
             target = formats.get(declared.conversion.target)
             if target is not None and not target.is_read_once:
                 for source in exporters.get(declared.conversion.source, ()):
-                    resolved[source.name].append(ResolvedConversion(declared, source, target))
+                    # By a protocol, a value would only come back to its own format.
+                    if source is not target or declared.conversion.source == target.name:
+                        resolved[source.name].append(ResolvedConversion(declared, source, target))
         return resolved
 
     def is_of(self, registry: Registry) -> bool:

@@ -108,6 +108,16 @@ def hand_off(adopt: Callable[..., Value], offer: Callable[..., Any]) -> ValueFun
     return path
 
 
+@lru_cache(maxsize=256)
+def exported(function: Callable[..., Value], export: ValueFunction) -> Callable[..., Value]:
+    """Return the function that converts what exports by a protocol in a value's place."""
+
+    def convert(value: Value, **keywords: Any) -> Value:
+        return function(export(value), **keywords)
+
+    return convert
+
+
 def fast_path(
     steps: tuple[Step, ...],
     contested: frozenset[tuple[str, str]],

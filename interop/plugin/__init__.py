@@ -45,7 +45,7 @@ from interop._model.format import (
     Wrapper,
     itself,
 )
-from interop._model.spec import MEMORY_TRAITS, TRAITS, Spec, make_spec, size_class
+from interop._model.spec import COLUMN_TRAITS, MEMORY_TRAITS, TRAITS, Spec, make_spec, size_class
 from interop._model.unary import Cast, Copy, Drop, Move, Unary, UnaryStep
 from interop._registry.hooks import API_VERSION, hookimpl
 from interop._toolkit.arrays import (
@@ -87,6 +87,7 @@ from interop.errors import Declined
 __all__ = [
     "API_VERSION",
     "BUS",
+    "COLUMN_TRAITS",
     "COMPLEX",
     "COPY",
     "CPU",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from interop.errors import RefusedError, UnknownValueError
 from interop.plugin import (
+    COLUMN_TRAITS,
     COMPLEX,
     COPY,
     DTYPE,
@@ -48,6 +49,7 @@ from interop.plugin import (
     null_number,
     preserves,
 )
+from interop.plugin.advanced import Advanced
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,6 +87,16 @@ _NAMES = {"Boolean": "bool"} | {
 }
 _SHARED_NAMES = _NAMES.keys() - {"Boolean"}
 
+#: The kinds of columns that Polars copies.
+_COPIED_KINDS = frozenset(
+    {"byte_columns", "category_columns", "object_columns", "strided_columns", "text_columns"}
+)
+_ODD_COLUMNS = frozenset({"several_dtypes"}) | _UNTYPED
+_LABELLED = frozenset({"labelled"})
+#: The traits of a DataFrame with columns of any kind.
+_ANY_COLUMNS = _CARRIED | _SEVERAL | _UNKNOWN_DTYPE | _NONCONTIGUOUS | COLUMN_TRAITS
+_ANY_COLUMNS |= _ODD_COLUMNS
+
 #: How many elements are written at a time.
 _PIECE = 2**18
 _GATHER = Cost(2e-5, 8e9)
@@ -93,6 +105,8 @@ _OBJECTS = Cost(3e-5, 5e7)
 #: Lies between the costs of a few long columns and of many short ones, since polars makes each.
 _COLUMNS = Cost(3e-5, 8e8)
 
+#: The errors by which a library says that it does not take elements; PyArrow's are among them.
+_REFUSALS = (TypeError, ValueError, NotImplementedError)
 _REFUSAL_HINTS = {
     "not_numbers": "these are not numbers; choose columns of numbers "
     "(x.select(polars.selectors.numeric())), or turn the others into numbers in polars first "
@@ -100,8 +114,10 @@ _REFUSAL_HINTS = {
     "(x['a']).",
     "null_rows": "some of its rows are null, or elements of rows of several lengths; leave null "
     "rows out (drop_nulls), or make empty rows of them (fill_null([])), and fill the elements.",
-    "drop_mask": "In reals nulls then become NaN, as with {dtype:float64}; in integers they become "
-    "0 and in bools False, as if that had been measured. x.fill_null(...) says what they become.",
+    "drop_mask": "x.fill_null(...) says what nulls become, and {to:numpy.ma} keeps them; so do "
+    "x.to_arrow() and x.to_pandas(use_pyarrow_extension_array=True). In reals nulls become NaN "
+    "with drop_mask, as with {dtype:float64}; in integers they become 0 and in bools False, as if "
+    "that had been measured.",
 }
 
 
@@ -198,6 +214,7 @@ def describe_frame(frame: pl.DataFrame | pl.LazyFrame) -> Spec:
         )
         raise UnknownValueError(msg)
     name, traits = _inspect_frame(frame)
+    traits |= _kinds_of_columns(frame)
     shape = frame.shape
     return Spec("polars.dataframe", name, "cpu", shape, traits, prod(shape) * itemsize(name))
 
@@ -309,6 +326,41 @@ def gather(series: pl.Series, *, dtype: str) -> Array:
     return out
 
 
+def series_to_masked(series: pl.Series) -> Any:
+    """Return the numbers of a Series over their memory, with a mask in the places of nulls."""
+    import numpy as np
+
+    if getattr(series.dtype, "shape", ()) or series.n_chunks() != 1:
+        msg = "it has axes or chunks"
+        raise Declined(msg)
+    array = series.to_arrow()
+    numbers = np.frombuffer(array.buffers()[1], _NAMES[str(series.dtype)])
+    numbers = numbers[array.offset : array.offset + len(array)].view()
+    numbers.flags.writeable = False
+    return np.ma.MaskedArray(numbers, mask=series.is_null().to_numpy())
+
+
+def gather_with_nulls(series: pl.Series, *, dtype: str) -> Any:
+    """Return the numbers in a new array, with a mask in the places of nulls."""
+    import numpy as np
+
+    numbers = gather(series, dtype=dtype)
+    inner_shape = numbers.shape[1:]
+    rows = np.reshape(series.is_null().to_numpy(), (-1, *(1,) * len(inner_shape)))
+    mask = np.array(np.broadcast_to(rows, numbers.shape))
+    if inner_shape and not series.null_count():
+        mask = _flat(series).is_null().to_numpy().reshape(numbers.shape)
+    return np.ma.MaskedArray(numbers, mask=mask)
+
+
+def gather_frame_with_nulls(frame: pl.DataFrame, *, dtype: str) -> Any:
+    """Return the columns side by side in a new array, with a mask in the places of nulls."""
+    import numpy as np
+
+    mask = np.array([column.is_null().to_numpy() for column in frame.iter_columns()]).T
+    return np.ma.MaskedArray(gather_frame(frame, dtype=dtype), mask=mask)
+
+
 def to_arrays(series: pl.Series) -> pl.Series:
     """Return lists of one length as arrays over the same memory."""
     return series.list.to_array(cast("int", series.list.len().max() or 0))
@@ -316,7 +368,10 @@ def to_arrays(series: pl.Series) -> pl.Series:
 
 def to_pyarrow(series: pl.Series) -> Any:
     """Return lists as PyArrow's, over the same memory if they are in one chunk."""
-    return series.to_arrow()
+    try:
+        return series.to_arrow()
+    except _REFUSALS as error:
+        raise Declined(str(error)) from error
 
 
 def from_pyarrow(lists: Any) -> pl.Series:
@@ -429,6 +484,63 @@ def _rows(height: int) -> pl.DataFrame:
         raise Declined(str(error)) from error
 
 
+# ---------------------------------------------------------------------- tables
+
+
+def to_table(frame: pl.DataFrame) -> Any:
+    """Return a PyArrow table of the same columns, over their memory but for that of text."""
+    try:
+        return frame.to_arrow()
+    except _REFUSALS as error:
+        raise Declined(str(error)) from error
+
+
+def from_table(value: Any) -> pl.DataFrame:
+    """Return the columns of a stream of Arrow's as a DataFrame."""
+    import polars as pl
+
+    try:
+        return pl.DataFrame(value)
+    except (pl.exceptions.PolarsError, *_REFUSALS) as error:
+        raise Declined(str(error)) from error
+
+
+def from_stream(value: Any) -> pl.Series:
+    """Return an array that exports a stream of Arrow's as a Series of its name, with its nulls."""
+    import polars as pl
+
+    name = getattr(value, "name", None)
+    try:
+        series = pl.Series(value)
+    except (pl.exceptions.PolarsError, *_REFUSALS) as error:
+        raise Declined(str(error)) from error
+    return series.alias("" if name is None else str(name))
+
+
+def _kinds_of_columns(frame: pl.DataFrame) -> frozenset[str]:
+    """Return the traits of columns that other libraries' tables keep in another way."""
+    kinds = set()
+    for column in frame.iter_columns():
+        name = str(column.dtype)
+        if "Categorical" in name or "Enum" in name:
+            kinds.add("category_columns")
+        elif "String" in name or "Binary" in name:
+            kinds.add("view_columns")
+        elif name == "Boolean" or (name in _NAMES and column.null_count()):
+            kinds.add("bit_columns")
+        if column.n_chunks() != 1:
+            kinds.add("chunked_columns")
+    return frozenset(kinds)
+
+
+def copy_frame(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a DataFrame of the same columns in new memory."""
+    import polars as pl
+
+    rows = pl.int_range(frame.height, eager=True)
+    return frame.select(pl.all().gather(rows))
+
+
 def copy_lists(series: pl.Series) -> pl.Series:
     """Return a Series of the same name with the same lists in new memory."""
     import polars as pl
@@ -496,7 +608,16 @@ def give_labels(
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
     """Return the formats and the conversions."""
-    return [*_formats(), *_series_to_numpy(), *_frames_to_numpy(), *_from_numpy(), *_lists()]
+    return [
+        *_formats(),
+        *_series_to_numpy(),
+        *_of_any_columns(_frames_to_numpy()),
+        *_from_numpy(),
+        *_lists(),
+        *_tables(),
+        *_series_of_arrow(),
+        *_masks(),
+    ]
 
 
 def _formats() -> Iterable[Format]:
@@ -517,6 +638,7 @@ def _formats() -> Iterable[Format]:
             unary=tuple(_series_casts()),
             memory=memory,
             ndims={1},  # this is for results; a Series of fixed-size arrays has more axes
+            exports={"arrow_c_stream": _DTYPES},
             limits=limits,
         ),
         common(
@@ -526,13 +648,16 @@ def _formats() -> Iterable[Format]:
             target_types=("polars:DataFrame",),
             aliases=("pl",),
             describe=describe_frame,
-            carries=_CARRIED | _SEVERAL | _UNKNOWN_DTYPE | _NONCONTIGUOUS,
+            carries=_ANY_COLUMNS,
             dtypes=_DTYPES,
             unary=tuple(_frame_casts()),
             limits=limits,
             memory=frame_memory,
             wrapper=Wrapper(only_column_of_rows, 1e-5),
             ndims={2},
+            exports={"arrow_c_stream": _DTYPES},
+            # Its own export has views of texts, which few functions of PyArrow's take.
+            advanced=Advanced(export={"arrow_c_stream": to_table}),
         ),
         common(
             "polars.list",
@@ -554,6 +679,89 @@ def _lists_of(array: Array) -> pl.Series:
     import polars as pl
 
     return pl.Series(array).arr.to_list()
+
+
+def _of_any_columns(conversions: Iterable[Conversion]) -> Iterable[Conversion]:
+    """Yield conversions to one array, to which it does not matter how columns are kept."""
+    for conversion in conversions:
+        takes, drops = conversion.takes | COLUMN_TRAITS, conversion.drops | COLUMN_TRAITS
+        yield conversion._replace(takes=takes, drops=drops)
+
+
+def _tables() -> Iterable[Conversion]:
+    """Yield the conversions of tables, which keep the dtype of each column, nulls and names.
+
+    No cast is made, so that none of them is `narrow`.
+    """
+    gone = frozenset({"one_column", "zero_fill", "sparse"}) | MEMORY_TRAITS | COLUMN_TRAITS
+    gone |= frozenset(f"{dtype} columns" for dtype in DTYPES) - _SEVERAL
+    anything = _CARRIED | _SEVERAL | _ODD_COLUMNS | _UNKNOWN_DTYPE | _LABELLED | gone
+    make = partial(Conversion, "arrow_c_stream", "polars.dataframe", from_table, adds=_IMMUTABLE)
+    make = partial(make, drops=gone, shares=True, checked=True, ndims={2})
+    shared = anything - _COPIED_KINDS - {"sparse", "zero_fill"}
+    yield make(takes=shared, cost=Cost(1e-4), name="share_columns")
+    yield make(takes=anything, effects=COPY, cost=Cost(1e-4, 2e9), name="columns_to_polars")
+
+
+def _series_of_arrow() -> Iterable[Conversion]:
+    """Yield the conversions of Series to Arrow's arrays and back, which keep nulls and texts.
+
+    Series of other libraries keep their names on the way.
+    """
+    out = partial(Conversion, "polars.series", "pyarrow", to_pyarrow, adds=_IMMUTABLE)
+    out = partial(out, takes=_CARRIED, shares=True, drops=_SCATTERED, cost=Cost(2e-5, 2e10))
+    yield out(takes=_IMMUTABLE, dtypes=_SHARED, requires=_MASKED, name="share_with_nulls")
+    for traits in (_MASKED, _NOT_NUMBERS):
+        yield out(requires=traits, effects=COPY, name="series_to_pyarrow")
+    back = partial(Conversion, "arrow_c_stream", "polars.series", from_stream, adds=_IMMUTABLE)
+    locks = _IMMUTABLE | _READONLY
+    drops = _READONLY | _NONCONTIGUOUS | _SCATTERED | {"chunked", "unaligned"}
+    back = partial(back, drops=drops, shares=True)
+    yield back(takes=locks | _LABELLED, dtypes=_SHARED, cost=Cost(3e-5), name="share_stream")
+    copied = {"effects": COPY, "cost": Cost(4e-5, 2e10)}
+    yield back(takes=_CARRIED | drops | _LABELLED, name="stream_to_series", **copied)
+    yield Conversion(
+        "pyarrow",
+        "polars.series",
+        from_stream,
+        takes=locks,
+        requires=_MASKED,
+        drops=_READONLY,
+        adds=_IMMUTABLE,
+        cost=Cost(3e-5),
+        name="share_array_with_nulls",
+    )
+
+
+def _masks() -> Iterable[Conversion]:
+    """Yield the conversions of numbers with nulls to NumPy's masked arrays."""
+    make = partial(Conversion, target="numpy.ma", requires=_MASKED, effects=COPY)
+    yield make(
+        "polars.series",
+        function=series_to_masked,
+        takes=_IMMUTABLE,
+        dtypes=_SHARED,
+        adds=_READONLY,
+        shares=True,
+        cost=Cost(2e-5, 2e10),
+    )
+    gather = partial(make, changes=DTYPE, result=Result(dtypes=_DTYPES))
+    scattered = _IMMUTABLE | _SCATTERED
+    yield gather(
+        "polars.series",
+        function=gather_with_nulls,
+        takes=scattered,
+        drops=_SCATTERED,
+        cost=_GATHER,
+    )
+    yield gather(
+        "polars.dataframe",
+        function=gather_frame_with_nulls,
+        takes=scattered | COLUMN_TRAITS | _SEVERAL,
+        drops=_SCATTERED | COLUMN_TRAITS | _SEVERAL,
+        adds=_NONCONTIGUOUS,
+        cost=_COLUMNS,
+    )
 
 
 def _lists() -> Iterable[Conversion]:
@@ -705,15 +913,18 @@ def _list_copies() -> Iterable[Unary]:
 
 
 def _frame_casts() -> Iterable[Unary]:
-    """Yield the casts of DataFrames, which keep the names; columns of numbers become one block."""
+    """Yield the steps within DataFrames, which keep the names; casts make one block of numbers."""
+    anything = _ANY_COLUMNS
+    yield Copy(copy_frame, takes=anything, adds=_IMMUTABLE, cost=_COLUMNS)
     block = _IMMUTABLE | _NONCONTIGUOUS
-    make = partial(Cast, recast_frame, takes=block, adds=block, cost=_COLUMNS)
-    yield make(_SHARED)
-    yield make(_BOOL, adds=_IMMUTABLE | _SCATTERED, name="recast_to_bits")
-    scattered = partial(make, takes=_IMMUTABLE | _UNKNOWN_DTYPE, requires=_SCATTERED)
-    mixed = partial(make, takes=_IMMUTABLE | _SEVERAL, requires=_MIXED | _SCATTERED)
-    yield scattered(_SHARED, drops=_SCATTERED)
-    yield scattered(_BOOL, adds=_IMMUTABLE, name="recast_to_bits")
-    yield make(_SHARED, requires=_UNTYPED, drops=_UNTYPED)
-    yield mixed(_SHARED, drops=_SEVERAL | _SCATTERED)
-    yield mixed(_BOOL, drops=_SEVERAL, adds=_IMMUTABLE, name="recast_to_bits")
+    make = partial(Cast, recast_frame, takes=block | COLUMN_TRAITS, adds=block, cost=_COLUMNS)
+    yield make(_SHARED, drops=COLUMN_TRAITS)
+    yield make(_BOOL, adds=_IMMUTABLE | _SCATTERED, drops=COLUMN_TRAITS, name="recast_to_bits")
+    taken = _IMMUTABLE | COLUMN_TRAITS
+    scattered = partial(make, takes=taken | _UNKNOWN_DTYPE, requires=_SCATTERED)
+    mixed = partial(make, takes=taken | _SEVERAL, requires=_MIXED | _SCATTERED)
+    yield scattered(_SHARED, drops=_SCATTERED | COLUMN_TRAITS)
+    yield scattered(_BOOL, drops=COLUMN_TRAITS, adds=_IMMUTABLE, name="recast_to_bits")
+    yield make(_SHARED, requires=_UNTYPED, drops=_UNTYPED | COLUMN_TRAITS)
+    yield mixed(_SHARED, drops=_SEVERAL | _SCATTERED | COLUMN_TRAITS)
+    yield mixed(_BOOL, drops=_SEVERAL | COLUMN_TRAITS, adds=_IMMUTABLE, name="recast_to_bits")

@@ -19,7 +19,7 @@ from interop_plugins.numpy.copies import written
 from interop_plugins.numpy.dense import as_bits, from_bits
 from interop_plugins.numpy.describe import fast_key, memory
 from interop_plugins.numpy.dtypes import NARROW_REALS, PLAIN, class_name
-from interop_plugins.numpy.samples import VARIANTS
+from interop_plugins.numpy.samples import VARIANTS, mask_first
 from tests.cases import together
 from tests.plugins.promises import LATER
 from tests.toolkit.capsules import exported
@@ -143,21 +143,22 @@ def test_described_byteswapped_and_unaligned(name):
 
 
 def test_described_subclasses(tmp_path):
-    """Matrices, memory maps, record arrays and masked arrays without a mask are subclasses."""
+    """Matrices, memory maps and record arrays are subclasses."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PendingDeprecationWarning)
         matrix = np.matrix([[1.0, 2.0]])
     mapped = np.memmap(tmp_path / "m", "float32", "w+", shape=(2, 3))
     records = np.ones(2, "int16").view(np.recarray)
-    for value in (matrix, mapped, records, np.ma.array([1.0])):
+    for value in (matrix, mapped, records):
         assert interop.spec(value).traits == {"subclass"}
 
 
 def test_described_masked():
-    """A masked array has the trait `masked` exactly if it has a mask, be it all False."""
-    assert interop.spec(np.ma.array([1.0], mask=[False])).traits == {"masked"}
+    """A masked array has the trait `masked` exactly if something is masked."""
+    assert interop.spec(np.ma.array([1.0], mask=[True])).traits == {"masked"}
+    for nothing in (np.ma.array([1.0]), np.ma.array([1.0], mask=[False])):
+        assert (interop.spec(nothing).format, interop.spec(nothing).traits) == ("numpy.ma", set())
     assert interop.spec(np.ma.array([1.0, 2.0])[::-1]).traits == {
-        "subclass",
         "noncontiguous",
         "negative_strides",
     }
@@ -752,7 +753,7 @@ def test_an_odd_sample_has_one_trait(trait, shape):
 @pytest.mark.parametrize("shape", [(), (6,), (2, 3)])
 def test_a_masked_sample_has_one_masked_element(shape):
     """Its first element is masked, and nothing else is, so that dropping the mask loses it."""
-    sample = VARIANTS["masked"](np.ones(shape))
+    sample = mask_first(np.ones(shape))
     assert sample.mask.sum() == 1
     assert sample.mask.flat[0]
 

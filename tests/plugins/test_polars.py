@@ -139,7 +139,7 @@ def test_nulls_are_refused_and_filled_on_request(dtype, kind):
     """Nulls are refused; if permitted, they become NaN, 0 or False in a copy that is exact."""
     series = nulled(dtype)
     value = series if kind == "series" else series.to_frame()
-    for target in ("numpy", "torch", "python", "pandas"):
+    for target in ("numpy", "torch", "python"):
         for keywords in ({}, {"copy": True}, {"dtype": "float64"}, {"allow": "narrow"}):
             with pytest.raises(RefusedError, match=r"drop_mask.*\n.*pass allow=\{'drop_mask'\}"):
                 interop.convert(value, to=target, **keywords)
@@ -444,7 +444,7 @@ def test_what_is_not_numbers(word):
     """A refusal of texts, times, lists and the like names them, and says what to do."""
     series = pl.Series(OTHERS[word])
     frame = pl.DataFrame({"n": [1, 2], "other": OTHERS[word]})
-    for target in ("numpy", "torch", "python", "pandas"):
+    for target in ("numpy", "torch", "python"):
         with pytest.raises(RefusedError, match=rf"{word}.*in polars first"):
             interop.convert(series, to=target)
     with pytest.raises(RefusedError, match=rf"{word}.*\(column 'other'\).*select\("):

@@ -30,6 +30,7 @@ from interop.plugin import (
 )
 from interop.plugin.advanced import Advanced
 
+from . import masked
 from .dense import (
     as_array,
     as_bits,
@@ -54,7 +55,7 @@ from .dlpack import (
     from_narrow_dlpack,
 )
 from .dtypes import HELD, NARROW_REALS, ONLY_ML_DTYPES, PLAIN, class_name, requested_name
-from .samples import VARIANTS
+from .samples import VARIANTS, mask_first
 
 if TYPE_CHECKING:
     from typing import Any
@@ -63,12 +64,13 @@ _LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
 _FLAGS = frozenset({"readonly", "immutable", "unaligned"})
 _VIEWABLE = _LAYOUT | _FLAGS
 _GAPS, _SWAPPED = frozenset({"noncontiguous"}), frozenset({"byteswapped"})
-_UNTYPED = frozenset({"untyped"})
+_UNTYPED, _MASKED = frozenset({"untyped"}), frozenset({"masked"})
 _MEMORY = _VIEWABLE | _SWAPPED
 _TEXT = "x.astype(float) reads the numbers in the text."
 _RECORDS = "choose one field of the records (x['name'])."
 _HINTS = {
-    "drop_mask": "The numbers under the mask then count as others do; x.filled(0) replaces them.",
+    "drop_mask": "x.filled(...) says what stands for what is masked, and pyarrow.array(x) keeps "
+    "the mask. The numbers under the mask count as others do with drop_mask.",
     **dict.fromkeys(("<U", ">U", "|S", "StringDType"), _TEXT),
     "datetime64": "x.astype('int64') counts its units from 1970 on; NaT is the least integer.",
     "timedelta64": "x.astype('int64') counts its units; NaT is the least integer.",
@@ -81,6 +83,8 @@ def interop_declarations() -> Iterable[Declaration]:
     """Return the format, the conversions, and how dtypes are named."""
     return [
         _format(),
+        _masked(),
+        *_masks(),
         *_bits(),
         *_hand_offs(),
         DtypeNames("numpy:dtype", requested_name),
@@ -111,6 +115,41 @@ def _format() -> Format:
         advanced=Advanced(hub=True, fast_key=fast_key, address=address, page_locked=True),
         samples=Samples(variants=VARIANTS),
     )
+
+
+def _masked() -> Format:
+    """Return the format of NumPy's own masked arrays, which keep what is under the mask."""
+    taken = _MEMORY | _MASKED
+    return Format(
+        "numpy.ma",
+        types=("numpy:ndarray",),
+        target_types=("numpy.ma:MaskedArray",),
+        describe=describe,
+        dtypes=HELD,
+        carries=taken | _UNTYPED,
+        unary=(
+            Copy(masked.copy, takes=taken, cost=Cost(5e-6, 1e10)),
+            Cast(masked.cast, takes=_VIEWABLE | _MASKED, cost=Cost(8e-6, 1e10)),
+        ),
+        limits=Limits(refusal_hints=_HINTS),
+        requires="numpy",
+        install="pip install numpy",
+        memory=memory,
+        fill=fill,
+        samples=Samples(variants={"masked": mask_first}),
+        # No route leads through it: what lies under a mask is not what fills nulls.
+        advanced=Advanced(not_recoverable={"nnz"}),
+    )
+
+
+def _masks() -> Iterable[Conversion]:
+    """Yield the views of masked arrays as plain ones, and of plain ones as masked ones."""
+    make = partial(Conversion, "numpy.ma", "numpy", drop_mask, cost=Cost(3e-7))
+    taken = _MEMORY | _UNTYPED
+    yield make(takes=taken, drops=_MASKED, name="masked_to_numpy")
+    yield make(takes=taken, requires=_MASKED, drops=_MASKED, effects={"drop_mask"})
+    # Worse than all that keep a mask.
+    yield Conversion("numpy", "numpy.ma", masked.to_masked, takes=taken, cost=Cost(5e-6))
 
 
 def _steps() -> Iterable[Unary]:

@@ -88,6 +88,11 @@ def _describe_other(value: Array | Scalar, name: str, traits: frozenset[str]) ->
         return describe(value)
     if isinstance(value, np.generic):
         return Spec("numpy", name, "cpu", value.shape, _SCALAR, value.nbytes)
+    if is_masked_array(value):
+        mask = _mask(value)
+        masked = frozenset({"masked"}) if mask is not None and mask.any() else EMPTY
+        traits = traits | masked | memory_traits(value)
+        return Spec("numpy.ma", name, "cpu", value.shape, traits, value.nbytes)
     traits = traits | {"masked" if has_mask(value) else "subclass"}
     if hasattr(value, "unmasked"):  # which may have a unit, as astropy's arrays have
         traits |= interop.spec(value.unmasked).traits & {"labelled"}
@@ -95,11 +100,14 @@ def _describe_other(value: Array | Scalar, name: str, traits: frozenset[str]) ->
     return Spec("numpy", name, "cpu", value.shape, traits, value.nbytes)
 
 
-def has_mask(value: Array) -> bool:
-    """Tell whether an array of a subclass has a mask: NumPy's own do, and astropy's ``Masked``."""
+def is_masked_array(value: Array) -> bool:
+    """Tell whether an array is one of NumPy's own masked arrays, masked or not."""
     masked = sys.modules.get("numpy.ma")
-    if masked and isinstance(value, masked.MaskedArray):
-        return _mask(value) is not None
+    return masked is not None and isinstance(value, masked.MaskedArray)
+
+
+def has_mask(value: Array) -> bool:
+    """Tell whether an array of another subclass has a mask, as astropy's ``Masked`` has."""
     return hasattr(value, "mask") and hasattr(value, "unmasked")
 
 

@@ -75,7 +75,7 @@ def readonly(array: Array) -> Array:
     return array
 
 
-def masked(array: Array) -> Array:
+def mask_first(array: Array) -> Array:
     """Return the array with its first element masked."""
     import numpy as np
 
@@ -110,7 +110,6 @@ VARIANTS: Mapping[str, Callable[[Array], Array | Scalar]] = {
     "broadcast": broadcast,
     "unaligned": unaligned,
     "readonly": readonly,
-    "masked": masked,
     "subclass": subclass,
     "scalar": scalar,
 }

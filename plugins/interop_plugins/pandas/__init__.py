@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from interop.plugin import (
+    COLUMN_TRAITS,
     COMPLEX,
     COPY,
     DTYPE,
@@ -35,8 +36,9 @@ from interop.plugin import (
     Unary,
     hookimpl,
 )
+from interop.plugin.advanced import Advanced
 
-from . import arrays, describe, frames, labels
+from . import arrays, describe, frames, labels, tables
 from .describe import LAYOUT, UNKNOWN_DTYPE
 
 if TYPE_CHECKING:
@@ -67,6 +69,14 @@ _HELD = frozenset(DTYPES) - {"complex32"}
 #: The traits of a DataFrame whose common dtype in NumPy does not hold the numbers of each column.
 _SEVERAL = _MIXED | {f"{dtype} columns" for dtype in _DTYPES}
 
+#: The kinds of columns that pandas copies.
+_COPIED_KINDS = frozenset(
+    {"bit_columns", "category_columns", "chunked_columns", "view_columns", "zoned_columns"}
+)
+#: The traits of columns of several dtypes, and of others than numbers.
+_ODD_COLUMNS = frozenset({"several_dtypes", "unknown_dtype"}) | _UNTYPED
+_LABELLED = frozenset({"labelled"})
+
 #: The traits of NumPy's memory that pandas can compute with.
 _COMPUTABLE = MEMORY_TRAITS - {"byteswapped", "unaligned"}
 _CARRIED = _COMPUTABLE | LAYOUT | _MASKED | _SCATTERED | _UNTYPED | _ZERO_FILLED
@@ -84,8 +94,9 @@ _COLUMNS = Cost(3e-5, 1e9)
 _OBJECTS = Cost(3e-5, 5e7)
 
 _NULL_HINTS = {
-    "drop_mask": "In reals nulls then become NaN, as with {dtype:float64}; in integers they become "
-    "0 and in bools False, as if that had been measured. x.fillna(...) says what they become.",
+    "drop_mask": "x.fillna(...) says what nulls become, and {to:numpy.ma} keeps them; so do "
+    "pyarrow.array(x) and polars.from_pandas(x). In reals nulls become NaN with drop_mask, as with "
+    "{dtype:float64}; in integers they become 0 and in bools False, as if that had been measured.",
 }
 _FRAME_HINTS = {
     **_NULL_HINTS,
@@ -131,16 +142,21 @@ def _formats() -> Iterable[Format]:
             describe=describe.describe,
             limits=Limits(refusal_hints=_hints("cat.codes")),
             unary=tuple(_copy_and_casts(arrays.copy_series, arrays.cast_series)),
+            exports={"arrow_c_stream": _NUMBERS - COMPLEX},
+            advanced=Advanced(export={"arrow_c_stream": tables.Exported}),
         ),
         common(
             "pandas.dataframe",
             types=("pandas:DataFrame",),
             describe=describe.describe_frame,
             limits=Limits(refusal_hints=_FRAME_HINTS),
-            carries=_CARRIED | _SEVERAL | UNKNOWN_DTYPE,
+            carries=_CARRIED | _SEVERAL | COLUMN_TRAITS | _ODD_COLUMNS,
             unary=tuple(_frame_steps()),
             memory=frames.frame_memory,
             ndims={2},
+            exports={"arrow_c_stream": _NUMBERS - COMPLEX},
+            # pandas' own export makes nulls of NaN.
+            advanced=Advanced(export={"arrow_c_stream": tables.to_table}),
         ),
         vector(
             "pandas.index",
@@ -161,7 +177,16 @@ def _formats() -> Iterable[Format]:
 
 
 def _conversions() -> Iterable[Conversion]:
-    """Yield the conversions to NumPy and back."""
+    """Yield the conversions to NumPy, to Arrow and back."""
+    yield from _of_any_columns(_to_arrays())
+    yield from _from_numpy()
+    yield from _tables()
+    yield from _masks()
+    yield from _vectors_to_arrow()
+
+
+def _to_arrays() -> Iterable[Conversion]:
+    """Yield the conversions to NumPy's and SciPy's arrays."""
     for name, latency in (("series", 2e-6), ("index", 4e-6), ("array", 4e-6)):
         fast_path = arrays.series_fast_path if name == "series" else None
         yield from _to_numpy(name, arrays.to_numpy, arrays.gather, latency, fast_path=fast_path)
@@ -174,7 +199,87 @@ def _conversions() -> Iterable[Conversion]:
     )
     yield from _mixed_columns_to_numpy()
     yield from _sparse_to_scipy()
-    yield from _from_numpy()
+
+
+def _of_any_columns(conversions: Iterable[Conversion]) -> Iterable[Conversion]:
+    """Yield conversions to one array, to which it does not matter how columns are kept."""
+    for conversion in conversions:
+        takes, drops = conversion.takes | COLUMN_TRAITS, conversion.drops | COLUMN_TRAITS
+        is_of_frames = conversion.source == "pandas.dataframe"
+        yield conversion._replace(takes=takes, drops=drops) if is_of_frames else conversion
+
+
+def _tables() -> Iterable[Conversion]:
+    """Yield the conversions of tables, which keep the dtype of each column, nulls and labels.
+
+    No cast is made, so that none of them is `narrow`.
+    """
+    gone = frozenset({"one_column", "unaligned"}) | COLUMN_TRAITS
+    anything = LAYOUT | _CARRIED | _SEVERAL | _ODD_COLUMNS | _LABELLED | gone
+    make = partial(Conversion, "arrow_c_stream", "pandas.dataframe", tables.from_table)
+    make = partial(make, drops=gone, shares=True, checked=True, ndims={2})
+    shared = anything - _COPIED_KINDS - _MASKED - {"unaligned"}
+    yield make(takes=shared, cost=Cost(4e-4), name="share_columns")
+    yield make(takes=anything, effects=COPY, cost=Cost(4e-4, 3e9), name="columns_to_pandas")
+
+
+def _masks() -> Iterable[Conversion]:
+    """Yield the conversions of numbers with nulls to NumPy's masked arrays and back."""
+    make = partial(Conversion, target="numpy.ma", requires=_MASKED)
+    for name in ("series", "index", "array"):
+        yield make(
+            f"pandas.{name}",
+            function=tables.to_masked,
+            takes=LAYOUT | {"immutable"},
+            adds=_READONLY,
+            cost=Cost(8e-6),
+            name=f"{name}_to_masked",
+        )
+    yield make(
+        "pandas.dataframe",
+        function=tables.frame_to_masked,
+        takes=_SCATTERED | COLUMN_TRAITS | _SEVERAL,
+        drops=_SCATTERED | COLUMN_TRAITS | _SEVERAL,
+        changes=DTYPE,
+        result=Result(dtypes=_DTYPES),
+        adds=_NONCONTIGUOUS,
+        effects=COPY,
+        cost=_COLUMNS,
+    )
+    numbers = (INTEGERS | REALS | {"bool"}) - {"float16"}
+    back = partial(Conversion, "numpy.ma", requires=_MASKED, takes=_COMPUTABLE, dtypes=numbers)
+    yield back("pandas.series", tables.from_masked, cost=Cost(2e-5))
+    rows = _SCATTERED | {"strided_columns", "byte_columns"}
+    yield back("pandas.dataframe", tables.frame_from_masked, adds=rows, cost=Cost(1e-4))
+
+
+def _vectors_to_arrow() -> Iterable[Conversion]:
+    """Yield the conversions of arrays with nulls or of other elements to Arrow's and back."""
+    for name in ("series", "index", "array"):
+        for traits in (_MASKED, _NOT_NUMBERS, _UNTYPED | _MASKED):
+            yield Conversion(
+                f"pandas.{name}",
+                "pyarrow",
+                tables.to_arrow,
+                takes=LAYOUT | _UNTYPED | _SCATTERED,
+                requires=traits,
+                drops=_SCATTERED,
+                adds=frozenset({"immutable"}),
+                effects=COPY,
+                shares=True,
+                cost=Cost(5e-5, 2e10),
+                name=f"{name}_to_arrow",
+            )
+    make = partial(Conversion, "arrow_c_stream", "pandas.series", tables.from_arrow, shares=True)
+    taken = _LABELLED | {"immutable", "readonly"}
+    yield make(takes=taken, dtypes=INTEGERS | REALS, cost=Cost(6e-5), name="share_stream")
+    yield make(
+        takes=taken | LAYOUT | _SCATTERED | _UNTYPED | _MASKED | {"chunked"},
+        drops=_SCATTERED | {"chunked", "unaligned"},
+        effects=COPY,
+        cost=Cost(8e-5, 2e10),
+        name="stream_to_series",
+    )
 
 
 def _to_numpy(
@@ -306,7 +411,8 @@ def _mixed_columns_to_numpy() -> Iterable[Conversion]:
 def _from_numpy() -> Iterable[Conversion]:
     share = partial(Conversion, "numpy", takes=_COMPUTABLE)
     yield share("pandas.series", arrays.to_series, cost=Cost(1.3e-5))
-    yield share("pandas.dataframe", frames.to_frame, cost=Cost(1.1e-5))
+    rows = frozenset({"strided_columns", "byte_columns"})  # as its columns may be in the array
+    yield share("pandas.dataframe", frames.to_frame, adds=rows, cost=Cost(1.1e-5))
     # These cost more than the others, so that `to="pandas"` prefers a Series or a DataFrame.
     copy = partial(share, effects=COPY, cost=Cost(2.5e-5, 1.8e10))
     yield copy("pandas.index", arrays.to_index)
@@ -318,18 +424,21 @@ def _copy_and_casts(
     cast: Callable[..., Any] | None = None,
     cost: Cost = _GATHER,
     adds: frozenset[str] = EMPTY,
+    kinds: frozenset[str] = EMPTY,
 ) -> Iterable[Unary]:
-    """Yield the copy and the casts, which keep the labels."""
-    yield Copy(copy, takes=_COPIED, adds=adds, cost=Cost(5e-6, 2e10))
+    """Yield the copy and the casts, which keep the labels; of a frame with columns of any kind."""
+    yield Copy(copy, takes=_COPIED | _ODD_COLUMNS | kinds, adds=adds, cost=Cost(5e-6, 2e10))
     if cast:
-        make = partial(Cast, cast, _NUMBERS, takes=LAYOUT | UNKNOWN_DTYPE, adds=adds, cost=cost)
-        yield make()
-        yield make(requires=_SCATTERED, drops=_SCATTERED)
-        yield make(requires=_UNTYPED, drops=_UNTYPED, cost=_OBJECTS)
+        taken = LAYOUT | UNKNOWN_DTYPE | kinds
+        make = partial(Cast, cast, _NUMBERS, takes=taken, adds=adds, cost=cost)
+        yield make(drops=kinds)
+        yield make(requires=_SCATTERED, drops=_SCATTERED | kinds)
+        yield make(requires=_UNTYPED, drops=_UNTYPED | kinds, cost=_OBJECTS)
 
 
 def _frame_steps() -> Iterable[Unary]:
-    yield from _copy_and_casts(frames.copy_frame, frames.cast_frame, _COLUMNS, _NONCONTIGUOUS)
-    mixed, drops = _MIXED | _SCATTERED, _SEVERAL | _SCATTERED
-    cast = partial(Cast, frames.cast_frame, _NUMBERS, adds=_NONCONTIGUOUS, cost=_COLUMNS)
-    yield cast(takes=_SEVERAL, requires=mixed, drops=drops)
+    cast_frame, gaps = frames.cast_frame, _NONCONTIGUOUS
+    yield from _copy_and_casts(frames.copy_frame, cast_frame, _COLUMNS, gaps, COLUMN_TRAITS)
+    mixed, drops = _MIXED | _SCATTERED, _SEVERAL | _SCATTERED | COLUMN_TRAITS
+    cast = partial(Cast, cast_frame, _NUMBERS, adds=gaps, cost=_COLUMNS)
+    yield cast(takes=_SEVERAL | COLUMN_TRAITS, requires=mixed, drops=drops)

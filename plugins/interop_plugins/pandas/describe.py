@@ -16,6 +16,7 @@ from interop.plugin import DTYPES, EMPTY, Spec, dtype_name, itemsize, memory_tra
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+    import pyarrow as pa
 
     Array: TypeAlias = np.ndarray[Any, Any]
     #: An array in which pandas keeps numbers: NumPy's or an extension array.
@@ -67,7 +68,8 @@ def describe_index(index: pd.Index) -> Spec:
 
 def describe_frame(frame: pd.DataFrame) -> Spec:
     """Return the spec of a DataFrame."""
-    return _spec(frame, inspect_frame(frame))
+    facts = inspect_frame(frame)
+    return _spec(frame, facts._replace(traits=facts.traits | kinds_of_columns(frame)))
 
 
 def _spec(value: Vector | pd.DataFrame, facts: Facts) -> Spec:
@@ -291,3 +293,60 @@ def _common_dtype(names: frozenset[str]) -> tuple[str, frozenset[str]]:
     if all(preserves(name, common) for name in names):
         return common, EMPTY
     return common, _MIXED | {f"{name} columns" for name in names}
+
+
+# ---------------------------------------------------------------------- kinds of columns
+
+
+def kinds_of_columns(frame: pd.DataFrame) -> frozenset[str]:
+    """Return the traits of columns that Arrow keeps in another way, or other libraries do."""
+    return frozenset(kind for block in frame._mgr.blocks for kind in _kinds(block.values))
+
+
+def _kinds(values: Storage) -> Iterator[str]:
+    """Yield the traits of an extension array, or of an array of columns that lie in its rows."""
+    import numpy as np
+    import pandas as pd
+
+    dtype = values.dtype
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        yield "zoned_columns"
+    if is_arrow(dtype) or getattr(dtype, "storage", "") == "pyarrow":
+        chunked = values.__arrow_array__()
+        yield from _kinds_of_chunks(chunks_of(chunked))
+    elif isinstance(dtype, pd.CategoricalDtype):
+        yield "category_columns"
+    elif hasattr(values, "_mask"):
+        if number_name(dtype) == "bool" or values._mask.any():
+            yield "byte_columns"
+    elif is_sparse(dtype):
+        yield "object_columns"
+    else:
+        array = getattr(values, "_ndarray", values)
+        if not isinstance(array, np.ndarray) or array.dtype.kind == "O":
+            yield from ("object_columns", "text_columns")
+        elif array.dtype.kind == "b":
+            yield "byte_columns"
+        elif array.shape[-1] > 1 and array.strides[-1] != array.itemsize:
+            yield "strided_columns"
+
+
+def chunks_of(array: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return an array of Arrow's as chunks."""
+    import pyarrow as pa
+
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+
+def _kinds_of_chunks(chunked: pa.ChunkedArray) -> Iterator[str]:
+    name = str(chunked.type)
+    if "dictionary" in name:
+        yield "category_columns"
+    elif "view" in name:
+        yield "view_columns"
+    elif "string" in name or "binary" in name:
+        yield "text_columns"
+    elif name == "bool":
+        yield "bit_columns"
+    if chunked.num_chunks != 1:
+        yield "chunked_columns"

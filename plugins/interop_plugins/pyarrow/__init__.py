@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from interop import plugin
 from interop.plugin import (
+    COLUMN_TRAITS,
     COPY,
     DTYPE,
     EMPTY,
@@ -63,7 +64,13 @@ _MEMORY = _IMMUTABLE | _READONLY | _UNALIGNED
 _CHUNKS = _MEMORY | _MASKED | _CHUNKED | _LISTS | _NESTED | _WHOLE | lists.ODD | UNTYPED
 #: The trait of a table whose only column lies in one block.
 _ONE_COLUMN = frozenset({"one_column"})
-_ODD_COLUMNS = frozenset({"mixed_columns", "no_columns", "not_numbers"})
+_ODD_COLUMNS = frozenset({"several_dtypes", "unknown_dtype", "not_numbers"})
+#: Those that a table of Arrow's has.
+_KEPT_KINDS = COLUMN_TRAITS - {"byte_columns", "object_columns", "strided_columns"}
+#: The kinds of columns that others export by copying them.
+_COPIED_KINDS = frozenset(
+    {"byte_columns", "category_columns", "object_columns", "strided_columns", "view_columns"}
+)
 #: The traits of NumPy's memory that an Arrow array can share, and those that a tensor can share.
 _BLOCK = _IMMUTABLE | _READONLY
 _STRIDED = _BLOCK | _NONCONTIGUOUS | {"broadcast"}
@@ -89,11 +96,12 @@ _CASTS = {
 _REFUSAL_HINTS = {
     **lists.REFUSAL_HINTS,
     **_CASTS,
-    "mixed_columns": "its columns are of several types; cast them to one (its method cast), or "
+    "several_dtypes": "its columns are of several types; cast them to one (its method cast), or "
     "select those of one (its method select).",
-    "no_columns": "it has no columns; select at least one.",
-    "drop_mask": "In reals nulls then become NaN, as with {dtype:float64}; in integers they become "
-    "0 and in bools False, as if that had been measured. x.fill_null(...) says what they become.",
+    "unknown_dtype": "it has no columns; select at least one.",
+    "drop_mask": "x.fill_null(...) says what nulls become, and {to:numpy.ma} keeps them; so does "
+    "polars.from_arrow(x). In reals nulls become NaN with drop_mask, as with {dtype:float64}; in "
+    "integers they become 0 and in bools False, as if that had been measured.",
 }
 
 
@@ -136,19 +144,22 @@ def _array_formats() -> Iterable[Format]:
         unary=(copy, *casts),
         memory=describe.memory,
         samples=Samples(variants=samples.VARIANTS),
+        exports={"arrow_c_stream": DTYPES},
+        advanced=Advanced(hub=True),  # arrays with nulls of other libraries meet here
     )
     yield flat(
         "pyarrow.chunked_array",
         types=("pyarrow:ChunkedArray",),
         describe=lists.describe_chunks,
         carries=_CHUNKS,
+        exports={"arrow_c_stream": DTYPES},
         memory=describe.memory_of_chunks,
         samples=Samples(variants=samples.CHUNKED_VARIANTS),
     )
     nested = partial(
         _format,
         dtypes=DTYPES,
-        carries=_MEMORY | _MASKED | _NONCONTIGUOUS,
+        carries=_MEMORY | _MASKED | _NONCONTIGUOUS | {"not_numbers"},
         unary=(copy,),
         memory=describe.memory,
         ndims=frozenset(range(2, 65)),  # NumPy has arrays of at most 64 axes
@@ -237,13 +248,20 @@ def _other_formats() -> Iterable[Format]:
             types=(f"pyarrow:{type_}",),
             describe=describe_columns,
             dtypes=DTYPES,
-            carries=_MEMORY | _MASKED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED,
+            carries=_MEMORY | _MASKED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED | _KEPT_KINDS,
+            unary=(_copy_of_tables(),) if name == "table" else (),
             memory=tables.memory_of_columns,
             wrapper=Wrapper(tables.tensor_column, 1e-5),
             ndims={2},
             labels=Labels(tables.are_named, _unnamed),
             samples=Samples(make=sample),
+            exports={"arrow_c_stream": DTYPES},
         )
+
+
+def _copy_of_tables() -> Copy:
+    taken = _MASKED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED | COLUMN_TRAITS | _MEMORY
+    return Copy(tables.copy, takes=taken, adds=_IMMUTABLE, cost=Cost(1e-4, 3e9))
 
 
 def _unnamed(value: Any, _like: Any) -> Any:
@@ -252,8 +270,9 @@ def _unnamed(value: Any, _like: Any) -> Any:
 
 
 def _conversions() -> Iterable[Conversion]:
-    """Return the conversions to and from NumPy and torch, and those of chunks."""
+    """Return the conversions to and from NumPy and torch, and those of chunks and tables."""
     return [
+        *_tables(),
         *_arrays_to_numpy(),
         *_others_to_numpy(),
         *_decimals_to_numpy(),
@@ -261,6 +280,25 @@ def _conversions() -> Iterable[Conversion]:
         *_chunks(),
         *_lists_to_others(),
     ]
+
+
+def _tables() -> Iterable[Conversion]:
+    """Yield the conversions of tables, which keep the dtype of each column, nulls and names.
+
+    No cast is made, so that none of them is `narrow`.
+    """
+    mixed = frozenset({"mixed"} | {f"{dtype} columns" for dtype in plugin.DTYPES})
+    gone = (
+        mixed | {"scattered", "sparse", "zero_fill"} | (COLUMN_TRAITS - _KEPT_KINDS) | MEMORY_TRAITS
+    )
+    anything = _MASKED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED | COLUMN_TRAITS | {"labelled"} | gone
+    make = partial(Conversion, "arrow_c_stream", "pyarrow.table", tables.from_stream)
+    make = partial(make, adds=_IMMUTABLE, shares=True, checked=True, ndims={2})
+    shared = anything - _COPIED_KINDS - {"sparse", "zero_fill"}
+    yield make(takes=shared, drops=gone, cost=Cost(2e-4), name="share_columns")
+    yield make(
+        takes=anything, drops=gone, effects=COPY, cost=Cost(2e-4, 2e9), name="columns_to_pyarrow"
+    )
 
 
 def _arrays_to_numpy() -> Iterable[Conversion]:
@@ -322,8 +360,11 @@ def _others_to_numpy() -> Iterable[Conversion]:
     for source in ("pyarrow.table", "pyarrow.record_batch"):
         # Lies between the costs of a few long columns and of many short ones.
         stack = partial(Conversion, source, "numpy", tables.stacked, cost=Cost(2e-5, 1e9))
-        yield stack(takes=_MEMORY | _ONE_COLUMN, effects=COPY, drops=_ONE_COLUMN)
-        yield _fill_nulls(source, tables.stacked, takes=_IMMUTABLE)
+        taken = _MEMORY | _ONE_COLUMN | COLUMN_TRAITS
+        yield stack(takes=taken, effects=COPY, drops=_ONE_COLUMN | COLUMN_TRAITS)
+        yield _fill_nulls(
+            source, tables.stacked, takes=_IMMUTABLE | COLUMN_TRAITS, drops=COLUMN_TRAITS
+        )
         share = partial(Conversion, source, "numpy", tables.column_to_numpy, dtypes=NUMBERS)
         share = partial(share, takes=_IMMUTABLE | _UNALIGNED, cost=Cost(5e-6))
         yield share(requires=_ONE_COLUMN, drops=_ONE_COLUMN)
@@ -344,9 +385,9 @@ def _decimals_to_numpy() -> Iterable[Conversion]:
                 source,
                 "numpy",
                 function,
-                takes=_IMMUTABLE | _CHUNKED,
+                takes=_IMMUTABLE | _CHUNKED | COLUMN_TRAITS,
                 requires=UNTYPED | nulls,
-                drops=UNTYPED | _CHUNKED | nulls,
+                drops=UNTYPED | _CHUNKED | COLUMN_TRAITS | nulls,
                 changes=DTYPE,
                 result=Result(dtypes=_HELD),
                 effects=effects,
@@ -356,7 +397,10 @@ def _decimals_to_numpy() -> Iterable[Conversion]:
 
 
 def _fill_nulls(
-    source: str, function: Callable[..., Array], takes: frozenset[str] = EMPTY
+    source: str,
+    function: Callable[..., Array],
+    takes: frozenset[str] = EMPTY,
+    drops: frozenset[str] = EMPTY,
 ) -> Conversion:
     """Return the conversion that writes NaN for nulls, or zero if the dtype has no NaN."""
     return Conversion(
@@ -365,7 +409,7 @@ def _fill_nulls(
         function,
         takes=takes,
         requires=_MASKED,
-        drops=_MASKED | _CHUNKED,
+        drops=_MASKED | _CHUNKED | drops,
         changes=DTYPE,
         result=Result(dtypes=_HELD),
         effects=_DROP_MASK,
@@ -385,13 +429,39 @@ def _from_numpy() -> Iterable[Conversion]:
         yield make(dtypes=NUMBERS, takes=_BLOCK, cost=Cost(2e-6), fast_path=fast_path)
         cost = Cost(3e-6, 7e10)
         yield make(dtypes=_BOOL, takes=MEMORY_TRAITS, effects=COPY, cost=cost, name="pack_bits")
-    masked = partial(
-        Conversion, "numpy", "pyarrow", requires=_MASKED, adds=_IMMUTABLE, effects=COPY
+    yield Conversion(
+        "numpy",
+        "pyarrow.table",
+        tables.from_array,
+        takes=MEMORY_TRAITS - {"byteswapped"},
+        ndims={2},
+        adds=_IMMUTABLE,
+        effects=COPY,
+        cost=Cost(2e-5, 1e9),
+        name="array_to_table",
     )
-    # The numbers are shared, and the mask is packed into bits.
-    cost = Cost(5e-6, 2e10)
-    yield masked(dense.from_masked, dtypes=NUMBERS, takes=_BLOCK, shares=True, cost=cost)
-    yield masked(dense.from_masked_copy, dtypes=DTYPES, takes=MEMORY_TRAITS, cost=Cost(1e-5, 8e9))
+    for source in ("numpy", "numpy.ma"):
+        make = partial(Conversion, source, "pyarrow", requires=_MASKED, effects=COPY)
+        # The numbers are shared, and the mask is packed into bits.
+        masked = partial(make, adds=_IMMUTABLE)
+        cost = Cost(5e-6, 2e10)
+        yield masked(dense.from_masked, dtypes=NUMBERS, takes=_BLOCK, shares=True, cost=cost)
+        copied = Cost(1e-5, 8e9)
+        yield masked(dense.from_masked_copy, dtypes=DTYPES, takes=MEMORY_TRAITS, cost=copied)
+    back = partial(Conversion, target="numpy.ma", effects=COPY)
+    # The numbers are shared, and the bits of the nulls are unpacked.
+    back = partial(back, requires=_MASKED, takes=_MEMORY, shares=True, cost=Cost(5e-6, 2e10))
+    for source in ("pyarrow", "pyarrow.fixed_shape_tensor", "pyarrow.fixed_size_list"):
+        yield back(source, function=dense.to_masked)
+    for source in ("pyarrow.table", "pyarrow.record_batch"):
+        yield back(
+            source,
+            function=tables.stacked_with_nulls,
+            takes=_IMMUTABLE | COLUMN_TRAITS,
+            drops=COLUMN_TRAITS,
+            shares=False,
+            cost=Cost(3e-5, 5e8),
+        )
     yield Conversion(
         "numpy",
         "pyarrow.tensor",

@@ -269,6 +269,18 @@ def from_masked_copy(masked: np.ma.MaskedArray[Any, Any]) -> pa.Array:
     return flat_array(np.array(data, native, order="C"), _mask(masked))
 
 
+def to_masked(array: pa.Array) -> np.ma.MaskedArray[Any, Any]:
+    """Return the numbers of an array over its memory, with a mask in the places of nulls."""
+    import numpy as np
+
+    numbers, mask = to_numpy(array), np.zeros(len(levels(array)[-1]), np.bool_)
+    for level in levels(array):
+        nulls = null_places(level)
+        if nulls is not None:
+            mask.reshape(len(nulls), -1)[nulls] = True
+    return np.ma.MaskedArray(numbers, mask=_shaped(mask, array))
+
+
 def to_lists(array: Array) -> pa.FixedSizeListArray:
     """Return an Arrow array of lists of one length, nested as deep as there are axes."""
     import pyarrow as pa
@@ -311,7 +323,7 @@ def cast_with_nulls(array: pa.Array, *, dtype: str) -> pa.Array:
     """Return an array of another dtype with the same nulls, its numbers cast as NumPy casts."""
     import numpy as np
 
-    if traits_of(str(array.type)):
+    if "untyped" in traits_of(str(array.type)):
         return flat_array(cast_decimals(array, dtype=dtype), null_places(array))
     with np.errstate(all="ignore"):
         return flat_array(_flat(array).astype(dtype), null_places(array))

@@ -84,7 +84,9 @@ def dtype_name(type_: pa.DataType) -> str:
 
 def traits_of(dtype: str) -> frozenset[str]:
     """Return the traits of elements of a type, by its name; decimals are numbers of no dtype."""
-    return UNTYPED if dtype.startswith("decimal") else EMPTY
+    if dtype in DTYPES:
+        return EMPTY
+    return UNTYPED if dtype.startswith("decimal") else frozenset({"not_numbers"})
 
 
 def element_layout(type_: pa.DataType) -> ElementLayout:

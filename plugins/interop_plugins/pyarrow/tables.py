@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from interop.errors import RefusedError
 from interop.plugin import EMPTY, Spec, null_number
 
-from .dense import cast_decimals, null_places, to_numpy
+from .dense import cast_decimals, flat_array, null_places, to_numpy
 from .describe import device, memory, memory_of_chunks
-from .dtypes import DTYPES, NUMBERS, dtype_name, element_layout, traits_of
+from .dtypes import DTYPES, NUMBERS, dtype_name, element_layout, number_types, traits_of
 from .lists import describe_chunks
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
     Columns: TypeAlias = pa.Table | pa.RecordBatch
 
-_IMMUTABLE, _MIXED = frozenset({"immutable"}), frozenset({"mixed_columns"})
+_IMMUTABLE, _MIXED = frozenset({"immutable"}), frozenset({"several_dtypes"})
 
 #: Bytes of a column that are written at a time, so that a part of every column stays in the caches.
 _BYTES = 2**16
@@ -37,6 +37,33 @@ def describe_batch(batch: pa.RecordBatch) -> Spec:
     return _describe_columns("pyarrow.record_batch", batch)
 
 
+def copy(table: pa.Table) -> pa.Table:
+    """Return a table of the same columns in new memory."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    with pa.ipc.open_stream(sink.getvalue()) as reader:
+        return reader.read_all()
+
+
+def from_array(array: Array) -> pa.Table:
+    """Return a table with a copy of an array, whose columns are named by their numbers."""
+    import numpy as np
+    import pyarrow as pa
+
+    columns = [flat_array(np.array(column)) for column in np.asarray(array).T]
+    return pa.table(columns, names=[str(place) for place in range(len(columns))])
+
+
+def from_stream(value: Any) -> pa.Table:
+    """Return the columns that a value streams as a table over the same memory."""
+    import pyarrow as pa
+
+    return value if isinstance(value, pa.Table) else pa.table(value)
+
+
 def are_named(table: Columns) -> bool:
     """Tell whether columns have names other than their numbers; Arrow has none without."""
     names: list[str] = table.schema.names
@@ -47,7 +74,7 @@ def _describe_columns(name: str, table: Columns) -> Spec:
     types = table.schema.types
     traits = set(_IMMUTABLE)
     if not types:
-        traits.add("no_columns")
+        traits.add("unknown_dtype")
         dtype = "of no dtype"
     elif any(type_ != types[0] for type_ in types[1:]):
         dtype = _columns_by_type(table.schema)
@@ -55,9 +82,8 @@ def _describe_columns(name: str, table: Columns) -> Spec:
     else:
         dtype = dtype_name(types[0])
         traits |= _traits_of_types(types[:1], mixed=False)
+    traits |= _kinds_of_columns(table)
     location = "cpu" if table.is_cpu else device(table.column(0))
-    if location == "cpu" and any(column.null_count for column in table.columns):
-        traits.add("masked")
     if len(types) == 1 and dtype in NUMBERS and not traits & {"masked"}:
         traits |= _traits_of_one(table)
     width = element_layout(types[0]).width if dtype in DTYPES else 0
@@ -68,10 +94,41 @@ def _describe_columns(name: str, table: Columns) -> Spec:
 def _traits_of_types(types: list[pa.DataType], *, mixed: bool) -> frozenset[str]:
     """Return the traits of columns of some types; beside decimals numbers count as decimals."""
     others = {dtype_name(type_) for type_ in types} - DTYPES
-    if others and all(map(traits_of, others)):
+    if others and all("untyped" in traits_of(other) for other in others):
         return traits_of(min(others))
     traits = _MIXED if mixed else EMPTY
     return traits | {"not_numbers"} if others else traits
+
+
+def _kinds_of_columns(table: Columns) -> set[str]:
+    """Return ``masked``, and the traits of columns that other libraries keep in another way."""
+    numbers = number_types()
+    types = table.schema.types
+    kinds = {_kind_of_number(numbers[t.id]) if t.id in numbers else kind_of_type(t) for t in types}
+    for column, type_ in zip(table.columns, types, strict=True) if table.is_cpu else ():
+        if column.null_count:
+            kinds.add("masked")
+            if type_.id in numbers or str(type_).startswith(("timestamp", "duration")):
+                kinds.add("bit_columns")
+        if getattr(column, "num_chunks", 1) != 1:
+            kinds.add("chunked_columns")
+    return kinds - {""}
+
+
+def _kind_of_number(number: tuple[str, int]) -> str:
+    return "bit_columns" if number[0] == "bool" else ""
+
+
+def kind_of_type(type_: pa.DataType) -> str:
+    """Return the trait of columns that are no numbers; "" if all libraries share their memory."""
+    name = str(type_)
+    if "dictionary" in name:
+        return "category_columns"
+    if "view" in name:
+        return "view_columns"
+    if "tz=" in name:
+        return "zoned_columns"
+    return "text_columns" if "string" in name or "binary" in name else ""
 
 
 def _traits_of_one(table: Columns) -> frozenset[str]:
@@ -139,6 +196,16 @@ def stacked(table: Columns, *, dtype: str | None = None) -> Array:
         _write(out[start : start + batch.num_rows], batch.columns)
         start += batch.num_rows
     return out
+
+
+def stacked_with_nulls(table: Columns) -> np.ma.MaskedArray[Any, Any]:
+    """Return the columns side by side in one block, with a mask in the places of nulls."""
+    import numpy as np
+
+    mask = np.empty(table.shape, np.bool_)
+    for place, column in enumerate(table.columns):
+        mask[:, place] = column.is_null().to_numpy(zero_copy_only=False)
+    return np.ma.MaskedArray(stacked(table), mask=mask)
 
 
 def cast_columns(table: Columns, *, dtype: str) -> Array:

@@ -1,0 +1,275 @@
+"""Tables: how the columns of a DataFrame become Arrow's, each in its own dtype, and come back.
+
+Nulls stay nulls, and NaN stays NaN. The index becomes what ``pyarrow.Table.from_pandas`` makes of
+it: a range is noted in the schema, and any other index is a column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from interop.errors import RefusedError
+from interop.plugin import Declined
+
+from .describe import chunks_of, column_arrays, inspect_array, is_untyped, storage
+from .frames import gather_frame
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+
+    from .describe import Storage, Vector
+
+    Array: TypeAlias = np.ndarray[Any, Any]
+
+#: The names that PyArrow gives to levels of an index without names.
+_LEVEL = re.compile(r"__index_level_\d+__")
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """Return the errors by which PyArrow says that it does not take elements."""
+    import pyarrow as pa
+
+    return pa.ArrowException, TypeError, ValueError
+
+
+# ---------------------------------------------------------------------- to Arrow
+
+
+def to_table(frame: pd.DataFrame) -> pa.Table:
+    """Return the columns as a table of PyArrow's, over their memory where Arrow keeps them so.
+
+    PyArrow's own function makes nulls of NaN, for which it reads all numbers.
+    """
+    import pyarrow as pa
+
+    try:
+        schema = pa.Schema.from_pandas(frame)
+        arrays = [
+            _column(series, field.type)
+            for series, field in zip(_columns_of(frame, schema), schema, strict=True)
+        ]
+    except _refusals() as error:
+        # It is no reason to take another way, on which names and dtypes would be lost.
+        others = [name for name, dtype in frame.dtypes.items() if is_untyped(dtype)]
+        names = f" (columns of objects: {', '.join(map(repr, others))})" if others else ""
+        msg = (
+            f"PyArrow makes no table of the DataFrame: {error}{names}. Rename the columns, or give "
+            "their elements one type."
+        )
+        raise RefusedError(msg) from error
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _columns_of(frame: pd.DataFrame, schema: pa.Schema) -> Iterator[pd.Series | pd.Index]:
+    """Yield the columns of a frame, and the levels of its index that a schema has columns for."""
+    for place in range(frame.shape[1]):
+        yield frame.iloc[:, place]
+    if len(schema) > frame.shape[1]:
+        for level in range(frame.index.nlevels):
+            yield frame.index.get_level_values(level)
+
+
+def _column(series: pd.Series | pd.Index, type_: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    """Return a column as Arrow's, of a type."""
+    import numpy as np
+    import pyarrow as pa
+
+    values = storage(series)
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        return pa.array(values, type_, from_pandas=False)
+    return pa.array(series, type_, from_pandas=True)
+
+
+def to_arrow(vector: Vector) -> pa.Array:
+    """Return a Series, an Index or an extension array as an array of PyArrow's, with its nulls."""
+    import numpy as np
+    import pyarrow as pa
+
+    values = storage(vector)
+    is_real = isinstance(values, np.ndarray) and values.dtype.kind == "f"
+    try:
+        array = pa.array(values, from_pandas=not is_real)
+    except _refusals() as error:
+        raise Declined(str(error)) from error
+    if not isinstance(array, pa.ChunkedArray):
+        return array
+    return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+
+
+class Exported:
+    """What a Series exports by Arrow's protocol: its name, and its elements, of which NaN is one.
+
+    The export of pandas itself makes nulls of NaN.
+    """
+
+    def __init__(self, series: pd.Series) -> None:
+        self.name = series.name
+        self._array = to_arrow(series)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return chunks_of(self._array).__arrow_c_stream__(requested_schema)
+
+
+# ---------------------------------------------------------------------- from Arrow
+
+
+def from_table(value: Any) -> pd.DataFrame:
+    """Return the columns of a stream of Arrow's as a DataFrame, each in its own dtype."""
+    import pandas as pd
+    import pyarrow as pa
+
+    try:
+        table = value if isinstance(value, pa.Table) else pa.table(value)
+    except _refusals() as error:
+        raise Declined(str(error)) from error
+
+    # An empty frame tells what PyArrow makes of names, of types, and of what the schema notes.
+    empty = table.schema.empty_table().to_pandas(types_mapper=_type_of_pandas)
+    levels, index = _index(table)
+    places = [place for place, name in enumerate(table.column_names) if name not in levels]
+    empty = empty.drop(columns=[name for name in empty.columns if name in levels])
+    columns = {
+        number: _values(table.column(place), empty.dtypes.iloc[number])
+        for number, place in enumerate(places)
+    }
+    frame = pd.DataFrame(columns, index=index, copy=False)
+    frame.columns = empty.columns
+    frame.attrs = empty.attrs
+    return frame
+
+
+def _index(table: pa.Table) -> tuple[set[str], pd.Index]:
+    """Return the names of the columns that are the index of the rows, and the index."""
+    noted = (table.schema.pandas_metadata or {}).get("index_columns")
+    if noted is not None:
+        names = [level for level in noted if isinstance(level, str)]
+        if not set(names) <= set(table.column_names):
+            names = []
+        return set(names), table.select(names).to_pandas().index
+    names = [name for name in table.column_names if _LEVEL.fullmatch(name)]
+    if not names:
+        return set(), table.select([]).to_pandas().index
+    frame = table.select(names).to_pandas().set_index(names)
+    return set(names), frame.index.set_names([None] * len(names))
+
+
+def _type_of_pandas(type_: pa.DataType) -> pd.ArrowDtype | None:
+    """Return the dtype that keeps elements which would be Python's objects in pandas."""
+    import pandas as pd
+    from pyarrow import types
+
+    name = str(type_)
+    own = types.is_primitive(type_) and not name.startswith(("date", "time32", "time64"))
+    if own or types.is_dictionary(type_) or name.endswith(("string", "string_view")):
+        return None
+    return pd.ArrowDtype(type_)
+
+
+def _values(column: pa.ChunkedArray, dtype: Any) -> Storage:
+    """Return the elements of a column as pandas keeps them, with its nulls."""
+    import numpy as np
+    import pandas as pd
+
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuf" and column.null_count:
+        return _nullable(column)
+    if isinstance(dtype, np.dtype):
+        return column.to_numpy()
+    if isinstance(dtype, (pd.CategoricalDtype, pd.DatetimeTZDtype)):
+        return column.to_pandas().array
+    return dtype.__from_arrow__(column)
+
+
+def _nullable(column: pa.ChunkedArray) -> Storage:
+    """Return numbers some of which are null, over their memory, with the mask beside it."""
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+
+    chunk = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    nulls = chunk.is_null().to_numpy(zero_copy_only=False)
+    plain = pa.Array.from_buffers(
+        chunk.type, len(chunk), [None, chunk.buffers()[1]], null_count=0, offset=chunk.offset
+    )
+    numbers = plain.to_numpy(zero_copy_only=False)
+    if numbers.dtype == np.float16:  # of which pandas has none with nulls
+        return pd.arrays.ArrowExtensionArray(column)
+    return nullable(numbers, nulls)
+
+
+def from_arrow(value: Any) -> pd.Series:
+    """Return an array that exports a stream of Arrow's as a Series of its name, with its nulls."""
+    import pandas as pd
+    import pyarrow as pa
+
+    is_array = isinstance(value, (pa.Array, pa.ChunkedArray))
+    try:
+        chunked = chunks_of(value) if is_array else pa.chunked_array(value)
+    except _refusals() as error:
+        raise Declined(str(error)) from error
+    table = pa.table({"": chunked})
+    dtype = table.schema.empty_table().to_pandas(types_mapper=_type_of_pandas).dtypes.iloc[0]
+    return pd.Series(_values(chunked, dtype), name=getattr(value, "name", None) or None, copy=False)
+
+
+# ---------------------------------------------------------------------- masked arrays
+
+
+def to_masked(vector: Vector) -> np.ma.MaskedArray[Any, Any]:
+    """Return the numbers and the mask of a nullable array, read-only over its memory."""
+    import numpy as np
+
+    values = storage(vector)
+    if not hasattr(values, "_mask"):
+        msg = f"{values.dtype} keeps no mask beside its numbers"
+        raise Declined(msg)
+    numbers, mask = values._data.view(), values._mask.view()
+    numbers.flags.writeable = mask.flags.writeable = False
+    return np.ma.MaskedArray(numbers, mask=mask)
+
+
+def frame_to_masked(frame: pd.DataFrame, *, dtype: str) -> np.ma.MaskedArray[Any, Any]:
+    """Return the columns side by side in a new array, with a mask in the places of nulls."""
+    import numpy as np
+
+    numbers = gather_frame(frame, dtype=dtype)
+    mask = np.zeros(frame.shape, np.bool_, order="F")
+    for place, array in enumerate(column_arrays(frame)):
+        if inspect_array(array).traits & {"masked"}:  # NaN is none
+            mask[:, place] = array.isna()
+    return np.ma.MaskedArray(numbers, mask=mask)
+
+
+def from_masked(masked: np.ma.MaskedArray[Any, Any]) -> pd.Series:
+    """Return a masked array as a nullable Series over its numbers and its mask."""
+    import pandas as pd
+
+    return pd.Series(_nullable_of(masked), copy=False)
+
+
+def frame_from_masked(masked: np.ma.MaskedArray[Any, Any]) -> pd.DataFrame:
+    """Return a masked array as nullable columns over its numbers and its mask."""
+    import pandas as pd
+
+    columns = {place: _nullable_of(masked[:, place]) for place in range(masked.shape[1])}
+    return pd.DataFrame(columns, copy=False)
+
+
+def _nullable_of(masked: np.ma.MaskedArray[Any, Any]) -> Storage:
+    import numpy as np
+
+    return nullable(np.ma.getdata(masked, subok=False), np.ma.getmaskarray(masked))
+
+
+def nullable(numbers: Array, nulls: Array) -> Storage:
+    """Return numbers and the places of their nulls as pandas' nullable array over both."""
+    import numpy as np
+    import pandas as pd
+
+    if numbers.dtype == np.bool_:
+        return pd.arrays.BooleanArray(numbers, nulls)
+    kind = pd.arrays.IntegerArray if numbers.dtype.kind in "iu" else pd.arrays.FloatingArray
+    return kind(numbers, nulls)

@@ -1,0 +1,389 @@
+"""Tables stay tables: names, dtypes, nulls, texts, dates and categories from library to library."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import interop
+from interop.errors import RefusedError
+
+DATE, TIME = dt.date(2020, 1, 31), dt.datetime(2020, 1, 31, 12, 30)
+
+#: One column of each kind, as Python's objects.
+COLUMNS = {
+    "whole": [2**53 + 1, -1],
+    "null": [2**53 + 1, None],
+    "real": [0.5, float("nan")],
+    "truth": [True, None],
+    "text": ["ä", None],
+    "date": [DATE, None],
+    "moment": [TIME, None],
+    "span": [dt.timedelta(days=1), None],
+    "word": ["u", "v"],
+}
+ARROW = pa.table(
+    {
+        **{name: column for name, column in COLUMNS.items() if name != "word"},
+        "word": pa.array(COLUMNS["word"]).dictionary_encode(),
+    }
+)
+POLARS = pl.DataFrame(COLUMNS, schema_overrides={"word": pl.Categorical})
+PANDAS = pd.DataFrame(
+    {
+        "whole": COLUMNS["whole"],
+        "null": pd.array(COLUMNS["null"], dtype="Int64"),
+        "real": COLUMNS["real"],
+        "truth": pd.array(COLUMNS["truth"], dtype="boolean"),
+        "text": pd.array(COLUMNS["text"], dtype="str" if pd.__version__ >= "3" else "string"),
+        "date": pd.array(COLUMNS["date"], dtype=pd.ArrowDtype(pa.date32())),
+        "moment": pd.array(COLUMNS["moment"], dtype="datetime64[us]"),
+        "span": pd.array(COLUMNS["span"], dtype="timedelta64[us]"),
+        "word": pd.Categorical(COLUMNS["word"]),
+    }
+)
+TABLES = {"pandas": PANDAS, "polars": POLARS, "pyarrow.table": ARROW}
+
+#: The dtype of each column in each library.
+DTYPES = {
+    "pandas": [
+        *("int64", "Int64", "float64", "boolean", str(PANDAS["text"].dtype)),
+        *("date32[day][pyarrow]", "datetime64[us]", "timedelta64[us]", "category"),
+    ],
+    "polars": [
+        *(pl.Int64, pl.Int64, pl.Float64, pl.Boolean, pl.String, pl.Date),
+        *(pl.Datetime("us"), pl.Duration("us"), pl.Categorical),
+    ],
+    "pyarrow.table": [
+        *("int64", "int64", "double", "bool", "string", "date32[day]"),
+        *("timestamp[us]", "duration[us]", "dictionary"),
+    ],
+}
+
+
+def rows(table):
+    """Return the columns of a table of any library as Python's objects; NaN is not null."""
+    if isinstance(table, pd.DataFrame):
+        columns = {}
+        for name, column in table.items():
+            nulls = column.isna() & (column.dtype != "float64")
+            columns[name] = [None if null else x for x, null in zip(column, nulls, strict=True)]
+        return columns
+    return table.to_dict(as_series=False) if isinstance(table, pl.DataFrame) else table.to_pydict()
+
+
+def dtypes(table):
+    """Return the dtypes of a table's columns, as the tables above name them."""
+    if isinstance(table, pd.DataFrame):
+        return [str(dtype) for dtype in table.dtypes]
+    if isinstance(table, pl.DataFrame):
+        return table.dtypes
+    names = [str(type_).replace("large_", "") for type_ in table.schema.types]
+    return ["dictionary" if name.startswith("dictionary") else name for name in names]
+
+
+def address(table, name):
+    """Return where the numbers of a column lie."""
+    if isinstance(table, pd.DataFrame):
+        values = table[name].array
+        values = values._data if hasattr(values, "_mask") else table[name].to_numpy()
+        return values.__array_interface__["data"][0]
+    arrow = table.to_arrow() if isinstance(table, pl.DataFrame) else table
+    chunk = arrow.column(name).chunk(0)
+    return chunk.buffers()[1].address + chunk.offset * 8
+
+
+def streamed(table):
+    """Return a value that offers nothing but a stream of a table."""
+
+    class Stream:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return table.__arrow_c_stream__(requested_schema)
+
+    return Stream()
+
+
+# ---------------------------------------------------------------------- values
+
+
+@pytest.mark.parametrize("target", TABLES)
+@pytest.mark.parametrize("source", [*TABLES, "stream", "record_batch"])
+@pytest.mark.core
+def test_a_table_keeps_names_dtypes_and_nulls(source, target):
+    """Every column arrives with its name, in its own dtype, with its nulls and its NaN."""
+    value = TABLES.get(source, ARROW)
+    if source == "stream":
+        value = streamed(ARROW)
+    elif source == "record_batch":
+        value = ARROW.to_batches()[0]
+    result = interop.convert(value, to=target)
+    assert type(result) is type(TABLES[target])
+    assert list(rows(result)) == list(COLUMNS)
+    assert dtypes(result) == DTYPES[target]
+    for name, column in rows(result).items():
+        assert repr([str(x) for x in column]) == repr([str(x) for x in rows(TABLES[target])[name]])
+        assert [x is None for x in column] == [x is None for x in COLUMNS[name]]
+
+
+@pytest.mark.parametrize("source", TABLES)
+def test_a_plan_of_a_table_loses_nothing(source):
+    """No name, null or number is lost on the way, and the plan has one step."""
+    for target in TABLES.keys() - {source}:
+        plan = interop.plan(TABLES[source], to=target)
+        assert (plan.effects, len(plan.steps)) == ({"copy"}, 1)
+
+
+@pytest.mark.parametrize("width", [0, 1, 2])
+def test_a_table_of_any_number_of_columns_becomes_a_frame(width):
+    """A table becomes a DataFrame, also if it has one column, and one array becomes a Series."""
+    table = pa.table({name: [1, 2] for name in "ab"[:width]})
+    assert interop.convert(table, to="polars").shape == pl.from_arrow(table).shape
+    assert interop.convert(table, to="pandas").shape[1] == width
+    assert isinstance(interop.convert(table, to="polars"), pl.DataFrame)
+    assert isinstance(interop.convert(pa.array([1, 2]), to="polars"), pl.Series)
+    assert isinstance(interop.convert(pa.array([1, 2]), to="pandas"), pd.Series)
+
+
+def test_an_array_has_the_rules_of_arrays():
+    """A table with text is no array of numbers, and one with nulls is refused."""
+    for value in TABLES.values():
+        with pytest.raises(RefusedError, match="select"):
+            interop.convert(value, to="numpy")
+
+
+def test_a_dtype_counts_for_every_column():
+    """A dtype that is asked for is that of all columns."""
+    frame = pd.DataFrame({"a": [1, 2], "b": [0.5, 1.5]})
+    result = interop.convert(frame, to="polars", dtype="float32")
+    assert result.to_dict(as_series=False) == {"a": [1.0, 2.0], "b": [0.5, 1.5]}
+    assert result.dtypes == [pl.Float32, pl.Float32]
+
+
+# ---------------------------------------------------------------------- labels
+
+
+INDEXES = {
+    "range": pd.RangeIndex(2),
+    "steps": pd.RangeIndex(2, 6, 2),
+    "text": pd.Index(["r", "q"]),
+    "named": pd.Index([3, 4], name="key"),
+    "levels": pd.MultiIndex.from_tuples([("a", 1), ("b", 2)], names=["x", None]),
+}
+
+
+@pytest.mark.parametrize("kind", INDEXES)
+def test_labels_become_what_pyarrow_makes_of_them(kind):
+    """An index is a column or a note in the schema, as with `pyarrow.Table.from_pandas`."""
+    frame = pd.DataFrame({"x": [0.5, 1.5], "b": [1, 2]}, index=INDEXES[kind])
+    frame.attrs = {"unit": "m"}
+    expected = pa.Table.from_pandas(frame)
+    table = interop.convert(frame, to="pyarrow.table")
+    assert table.equals(expected, check_metadata=True)
+    assert interop.convert(frame, to="polars").columns == expected.column_names
+    back = interop.convert(table, to="pandas")
+    pd.testing.assert_frame_equal(back, expected.to_pandas())
+    assert (back.index.equals(frame.index), back.attrs) == (True, frame.attrs)
+
+
+def test_an_index_without_names_comes_back_from_polars():
+    """The columns that PyArrow makes of an index are an index again in pandas."""
+    frame = pd.DataFrame({"a": [1, 2]}, index=["r", "q"])
+    back = interop.convert(interop.convert(frame, to="polars"), to="pandas")
+    pd.testing.assert_frame_equal(back, frame)
+
+
+def test_columns_of_one_name_are_refused_with_the_reason():
+    """Arrow's tables for pandas have one column of a name."""
+    frame = pd.DataFrame([[1, 2]], columns=["a", "a"])
+    with pytest.raises(RefusedError, match="Duplicate column names"):
+        interop.convert(frame, to="polars")
+
+
+def test_objects_of_no_one_type_are_refused_with_the_reason():
+    """What Arrow has no type for is refused in its words, without a report of a bug."""
+    frame = pd.DataFrame({"a": [1, 2], "odd": [object(), 1]})
+    with pytest.raises(RefusedError, match=r"makes no table of .*odd"):
+        interop.convert(frame, to="polars")
+
+
+# ---------------------------------------------------------------------- memory
+
+
+@pytest.mark.parametrize("target", TABLES)
+@pytest.mark.parametrize("source", TABLES)
+def test_columns_are_shared_where_arrow_permits(source, target):
+    """Columns of numbers lie where they lay; a copy shares none, and copy=False holds for each."""
+    plain = pa.table({"i": np.arange(1000), "x": np.arange(1000.0)})
+    value = interop.convert(plain, to=source)
+    assert interop.plan(value, to=target).effects == set()
+    shared = interop.convert(value, to=target, copy=False)
+    copied = interop.convert(value, to=target, copy=True)
+    for name in ("i", "x"):
+        assert address(shared, name) == address(value, name)
+        assert address(copied, name) != address(value, name)
+    assert rows(copied) == rows(value)
+    text = pa.table({"i": np.arange(2), "truth": [True, None], "text": ["a", "b"]})
+    value = interop.convert(text, to=source)
+    if source != target:
+        with_text = interop.convert(value, to=target)
+        assert address(with_text, "i") == address(value, "i")
+    if {source, target} == {"pandas", "polars"}:
+        assert interop.plan(value, to=target).effects == {"copy"}
+        with pytest.raises(RefusedError, match="leave out copy=False"):
+            interop.convert(value, to=target, copy=False)
+    fresh = interop.convert(value, to=target, copy=True)
+    assert address(fresh, "i") != address(value, "i")
+    assert [list(map(str, column)) for column in rows(fresh).values()] == [
+        list(map(str, column)) for column in rows(interop.convert(value, to=target)).values()
+    ]
+
+
+def test_columns_of_rows_in_one_block_are_copied():
+    """Columns of a C-ordered array are no columns of Arrow's, and the plan says so."""
+    frame = pd.DataFrame(np.ones((3, 2)), columns=["a", "b"], copy=False)
+    assert interop.plan(frame, to="polars").effects == {"copy"}
+    with pytest.raises(RefusedError, match="leave out copy=False"):
+        interop.convert(frame, to="polars", copy=False)
+
+
+# ---------------------------------------------------------------------- functions
+
+
+@pytest.mark.parametrize("source", TABLES)
+def test_functions_get_whole_tables_and_give_them_back(source):
+    """A function of frames gets every column of any table; its result has the caller's kind."""
+
+    @interop.accepts("polars")
+    def in_polars(frame):
+        return frame.with_columns(double=pl.col("whole") * 2)
+
+    @interop.accepts("pandas")
+    def in_pandas(frame):
+        return frame.assign(double=frame["whole"] * 2)
+
+    for function in (in_polars, in_pandas):
+        result = function(TABLES[source])
+        assert type(result) is type(TABLES[source])
+        assert list(rows(result)) == [*COLUMNS, "double"]
+        assert rows(result)["double"] == [2**54 + 2, -2]
+        assert dtypes(result)[:-1] == DTYPES[source]
+
+
+# ---------------------------------------------------------------------- series
+
+
+NULLED = {
+    "pandas": pd.Series([2**53 + 1, None], dtype="Int64", name="n"),
+    "polars": pl.Series("n", [2**53 + 1, None]),
+    "pyarrow": pa.array([2**53 + 1, None]),
+    "pyarrow.chunked_array": pa.chunked_array([[2**53 + 1], pa.array([None], pa.int64())]),
+    "numpy.ma": np.ma.MaskedArray([2**53 + 1, 0], mask=[False, True]),
+}
+
+
+def nulled(value):
+    """Return the elements of an array of any library, None for its nulls."""
+    if isinstance(value, np.ma.MaskedArray):
+        return value.tolist()
+    if isinstance(value, pd.Series):
+        return [None if x is pd.NA else x for x in value]
+    return value.to_list() if isinstance(value, pl.Series) else value.to_pylist()
+
+
+@pytest.mark.parametrize("target", [name for name in NULLED if "chunked" not in name])
+@pytest.mark.parametrize("source", NULLED)
+@pytest.mark.core
+def test_nulls_are_kept_where_both_sides_have_them(source, target):
+    """A null arrives as a null, and no integer beside it is rounded."""
+    result = interop.convert(NULLED[source], to=target)
+    assert nulled(result) == [2**53 + 1, None]
+    assert "int64" in str(result.dtype if hasattr(result, "dtype") else result.type).lower()
+    assert "drop_mask" not in interop.plan(NULLED[source], to=target).effects
+    if {source, target} <= {"pandas", "polars"}:
+        assert result.name == "n"
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint64", "float32", "bool"])
+@pytest.mark.parametrize("source", ["pandas", "polars", "pyarrow"])
+def test_masked_arrays_have_value_and_mask(source, dtype):
+    """Whatever has nulls gives a masked array of its own dtype."""
+    value = interop.convert(np.ma.array([1, 0, 1], dtype, mask=[0, 1, 0]), to=source)
+    result = interop.convert(value, to="numpy.ma")
+    assert (result.dtype, result.mask.tolist()) == (dtype, [False, True, False])
+    assert result.compressed().tolist() == [1, 1]
+    two = interop.convert(np.ma.array([[1, 0], [1, 1]], dtype, mask=[[0, 1], [0, 0]]), to="pandas")
+    if source == "pandas":
+        assert interop.convert(two, to="numpy.ma").tolist() == [[1, None], [1, 1]]
+
+
+def test_values_beside_a_mask_are_shared_where_they_can_be():
+    """The numbers of a masked array are those of the array with nulls, and cannot be written to."""
+    nullable = pd.array(range(1000), dtype="Int64")
+    nullable[3] = pd.NA
+    masked = interop.convert(nullable, to="numpy.ma", copy=False)
+    assert np.shares_memory(masked.data, nullable._data)
+    for value in (pa.array([1, None]), pl.Series([1, None])):
+        masked = interop.convert(value, to="numpy.ma")
+        array = value if isinstance(value, pa.Array) else value.to_arrow()
+        assert masked.ctypes.data == array.buffers()[1].address
+        assert not masked.data.flags.writeable
+    masked = np.ma.array(np.arange(4), mask=[0, 1, 0, 0])
+    series = interop.convert(masked, to="pandas", copy=False)
+    assert np.shares_memory(series.array._data, masked.data)
+    assert interop.convert(masked, to="numpy.ma", copy=True).data is not masked.data
+
+
+def test_a_mask_under_which_nothing_is_masked_is_no_loss():
+    """Only masked elements can be lost."""
+    array = np.ma.array([1.0, 2.0], mask=[False, False])
+    tensor = interop.convert(array, to="torch", copy=False)
+    assert (tensor.tolist(), tensor.data_ptr()) == ([1.0, 2.0], array.ctypes.data)
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(np.ma.array([1.0, 2.0], mask=[False, True]), to="torch")
+
+
+def test_what_fills_nulls_is_never_what_lies_under_a_mask():
+    """Nulls that may be dropped become NaN or 0, whichever way leads to the target."""
+    hidden = pa.Array.from_buffers(
+        pa.int64(), 2, [pa.py_buffer(b"\x01"), pa.py_buffer(np.int64([1, 77]).tobytes())]
+    )
+    for value in (hidden, pl.from_arrow(hidden), interop.convert(hidden, to="pandas")):
+        for target in ("numpy", "torch"):
+            assert interop.convert(value, to=target, allow="drop_mask").tolist() == [1, 0]
+
+
+def test_refusals_name_what_keeps_nulls_before_what_makes_zeros_of_them():
+    """The first move is a fill or the library's own way, and the last drops the nulls."""
+    for value in (*NULLED.values(), PANDAS[["null"]], POLARS.select("null")):
+        with pytest.raises(RefusedError) as caught:
+            interop.convert(value, to="torch")
+        text = str(caught.value).split("\n")[-2:]
+        assert "fill" in text[0]
+        assert "pass allow={'drop_mask'}" in text[1]
+
+
+@pytest.mark.parametrize("kind", ["text", "date", "moment", "span", "word"])
+def test_series_of_other_elements_keep_names_and_nulls(kind):
+    """A Series of text, dates or categories is the same Series in the other library."""
+    series = interop.convert(PANDAS[kind], to="polars")
+    assert (series.name, series.to_list()) == (kind, COLUMNS[kind])
+    assert series.dtype == POLARS[kind].dtype
+    back = interop.convert(series, to="pandas")
+    assert (back.name, back.isna().tolist()) == (kind, PANDAS[kind].isna().tolist())
+    assert str(back.dtype) == str(PANDAS[kind].dtype)
+    assert interop.convert(series, to="pyarrow").to_pylist() == COLUMNS[kind]
+
+
+def test_series_of_numbers_are_shared_under_their_names():
+    """NaN stays NaN, and the numbers lie where they lay."""
+    series = pd.Series([1.5, np.nan], name="x")
+    other = interop.convert(series, to="polars", copy=False)
+    assert (other.name, other.null_count()) == ("x", 0)
+    assert other.to_numpy().ctypes.data == series.to_numpy().ctypes.data
+    back = interop.convert(other, to="pandas", copy=False)
+    assert (back.name, back.to_numpy().ctypes.data) == ("x", series.to_numpy().ctypes.data)
