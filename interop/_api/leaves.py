@@ -293,9 +293,9 @@ def _hides_arrays(registry: Registry, value: Value, *, is_root: bool) -> bool:
     kind = type(value)
     if isinstance(value, (type, ModuleType)):
         return False
-    if callable(getattr(kind, "state_dict", None)):
-        return True
     is_builtin = kind.__module__ in {"builtins", "itertools"}
+    if not is_builtin and registry.has_hint(kind):
+        return True
     if isinstance(value, Iterator) and (is_builtin or is_root):
         return True
     is_sequence = isinstance(value, Sequence) and not is_builtin

@@ -186,7 +186,8 @@ class Limits(NamedTuple):
     refusal_hints : mapping of str to str
         Texts of refusals: each says why something is refused, and what to do about it. The key is a
         trait of its own that keeps a value from leaving, a dtype that it does not hold, the
-        beginning of the names of dtypes that are not of numbers, or an effect that is refused.
+        beginning of the names of dtypes that are not of numbers, an effect that is refused, or a
+        type, as ``"module:Class"``, of values that are not arrays but hold or make some.
         A keyword of the caller's is written as ``{dtype}`` or ``{dtype:float32}``, because a
         command has options in its place; braces of the text itself are doubled.
     """

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, islice, product
 from operator import itemgetter
 
-from interop._model.dialect import keyword, reworded
+from interop._model.dialect import keyword, keywords, reworded
 from interop._model.display import counted_axes
 from interop._model.dtype import DTYPES, common_first, unknown_dtype
 from interop._model.effect import EFFECTS
@@ -27,21 +27,25 @@ from .request import Request
 from .search import Search, first
 from .step import Step
 
-#: The advice for values that no conversion takes, by the trait that stands in the way.
-_ADVICE = {
-    "meta": "give it data first (in its own framework, or build it on a real device)",
-    "traced": "convert outside the trace or transform",
-    "nested": "convert its rows one by one, or pad it to one shape first",
-    "no_storage": "unwrap it first (dequantize, full_tensor, get_data …), or give it memory again",
-    "hybrid": "make it dense in its own framework first",
-    "batched": "convert its matrices one by one, or make it dense",
+#: Why no conversion takes a value with a trait, and what to do about it, for plugins that have no
+#: text of their own.
+_HINTS = {
+    trait: f"{TRAITS[trait]}; {move}."
+    for trait, move in {
+        "meta": "give it data first (in its own framework, or build it on a real device)",
+        "traced": "convert outside the trace or transform",
+        "nested": "convert its rows one by one, or pad it to one shape first",
+        "no_storage": "unwrap it in its own framework first, or give it memory again",
+        "hybrid": "make it dense in its own framework first",
+        "batched": "convert its matrices one by one, or make it dense",
+    }.items()
 }
-
-#: What to do about the trait ``untyped``.
-_UNTYPED_ADVICE = (
-    f"interop.convert's {keyword('dtype', 'float64')} makes numbers of objects and decimals, "
-    "if all of them are numbers."
+_HINTS["untyped"] = (
+    "interop.convert's {dtype:float64} makes numbers of objects and decimals that all are numbers."
 )
+
+#: The dtypes whose NaN can stand for a null, that of most digits first.
+_WITH_NAN = ("float64", "float32")
 
 #: How many refused routes a message names, and how many conversions with their objections.
 _ROUTES, _OBJECTIONS = 3, 5
@@ -87,7 +91,7 @@ def _groups(effects: frozenset[str], request: Request) -> list[frozenset[str]]:
     return [*groups, by_copy] if effects & by_copy else groups
 
 
-def _described(nearest: Iterable[Refused], request: Request) -> list[str]:
+def _described(graph: Graph, nearest: Iterable[Refused], request: Request) -> list[str]:
     """Return one line for each of the nearest refused routes."""
     lines = []
     for steps, effects in nearest:
@@ -97,7 +101,7 @@ def _described(nearest: Iterable[Refused], request: Request) -> list[str]:
             for step in steps
             for effect in sorted(step.effects & effects)
         ]
-        lines.append(f"{names}{'; '.join(stops)}; {_advice(effects, request, steps)}")
+        lines.append(f"{names}{'; '.join(stops)}; {_advice(graph, effects, request, steps)}")
     return lines
 
 
@@ -115,7 +119,7 @@ def refused_routes(planner: Planner, spec: Spec, request: Request, result: Spec)
         if not _returns(steps)
         and not (effects == {"narrow"} and spec_kind(steps[-1].after) == taken)
     ]
-    lines = _described(nearest, request)
+    lines = _described(planner.graph, nearest, request)
     return "\n".join(["Refused:", *(f"  - {line}" for line in lines)]) if lines else ""
 
 
@@ -127,7 +131,7 @@ def _returns(steps: list[Step]) -> bool:
     return len({*formats}) < len(formats) or len({*stops}) < len(stops)
 
 
-def _advice(effects: frozenset[str], request: Request, steps: list[Step]) -> str:
+def _advice(graph: Graph, effects: frozenset[str], request: Request, steps: list[Step]) -> str:
     """Name the keywords that would permit a route, and those that forbid it."""
     moves = []
     if effects & request.forbidden_by_copy:
@@ -140,10 +144,25 @@ def _advice(effects: frozenset[str], request: Request, steps: list[Step]) -> str
     consented = {"narrow"} if request.dtype else set()
     effects -= request.forbid & (current_policy().permitted | consented)
     if effects:
-        moves.append(f"pass {keyword('allow', effects)}")
+        moves.append(f"pass {keywords(allow=effects, **_dtype_of_nulls(graph, request, steps))}")
     if effects == {"narrow"} and steps and not request.dtype:
         moves[-1] += f" or {keyword('dtype', steps[-1].after.dtype)}"
     return " and ".join(moves)
+
+
+def _dtype_of_nulls(graph: Graph, request: Request, steps: list[Step]) -> dict[str, object]:
+    """Return a dtype to ask for, where a step writes zeros for nulls because its dtype has no NaN.
+
+    A step that shares memory leaves the numbers under the mask as they are.
+    """
+    result = steps[-1].after
+    facts = DTYPES.get(result.dtype or "")
+    fills = any(step.writes and "drop_mask" in step.effects for step in steps)
+    if request.dtype or not fills or facts is None or facts.kind in "fc":
+        return {}
+    held = graph.formats[result.format].holds(result.device)
+    names = [name for name in _WITH_NAN if name in held]
+    return {"dtype": names[0]} if names else {}
 
 
 def explanation(
@@ -152,51 +171,60 @@ def explanation(
     """Return the error to raise when there is no route, or none but the `nearest` refused ones."""
     request_text = f"cannot convert {spec} to {request}"
     if nearest:
-        routes = "\n".join(f"  - {line}" for line in _described(nearest, request))
+        routes = "\n".join(f"  - {line}" for line in _described(planner.graph, nearest, request))
         steps, effects = nearest[0]
         text = f"{request_text}; the nearest routes are refused:\n{routes}\n"
         hints = _hints(planner.graph, spec)
-        others = [hints[effect] for effect in sorted(effects & hints.keys())]
+        others = [reworded(hints[effect]) for effect in sorted(effects & hints.keys())]
         is_cast = not request.dtype and steps[-1].after.dtype != spec.dtype
         if is_cast or "narrow" in effects:
             for name in request.formats:
                 hint = planner.graph.formats[name].limits.refusal_hints.get(spec.dtype or "")
                 others += [reworded(hint)] if hint else []
-        moves = [f"To permit the nearest, {_advice(effects, request, steps)}.", *others]
+        moves = [
+            f"To permit the nearest, {_advice(planner.graph, effects, request, steps)}.",
+            *others,
+        ]
         if "drop_mask" in effects:  # zeros for nulls come last
             moves = [*others, moves[0]]
         # A copy gives nothing up, whatever the nearest route may.
         safe = [route for route in nearest if route[1] <= request.forbidden_by_copy]
         if safe and nearest[0] not in safe:
-            moves.append(f"The safe way is another: {_advice(safe[0][1], request, safe[0][0])}.")
+            move = _advice(planner.graph, safe[0][1], request, safe[0][0])
+            moves.append(f"The safe way is another: {move}.")
         return RefusedError(text + "\n".join(moves), effects)
     return RefusedError(f"{request_text}: {_obstacle(planner, spec, request)}")
 
 
 def _hints(graph: Graph, spec: Spec) -> dict[str, str]:
-    """Return the refusal hints of a value's format, and of the format that it wraps, if any."""
-    hints = {
-        **(graph.formats[spec.wrapped].limits.refusal_hints if spec.wrapped else {}),
-        **graph.formats[spec.format].limits.refusal_hints,
-    }
-    return {name: reworded(hint) for name, hint in hints.items()}
+    """Return the refusal hints for a value: of its format, of what it wraps, and of all formats."""
+    formats = [graph.formats[name] for name in (spec.wrapped, spec.format) if name]
+    hints = [format_.limits.refusal_hints for format_ in formats]
+    return {key: hint for mapping in (_HINTS, *hints) for key, hint in mapping.items()}
+
+
+def _kept_by_itself(planner: Planner, spec: Spec, request: Request) -> str:
+    """Say what keeps a value from leaving its format, and what to do about it; "" if nothing."""
+    hints = _hints(planner.graph, spec)
+    words = [name for name in ("untyped",) if name in spec.traits and not request.dtype]
+    traits = sorted((spec.traits & hints.keys()) - {"untyped"}, key=_HINTS.__contains__)
+    if spec.dtype not in DTYPES:
+        starts = [key for key in hints if str(spec.dtype).startswith(key)]
+        if starts or (words and not traits):
+            moves = [reworded(hints[key]) for key in (*starts, *words)]
+            return f"{spec.dtype} is not a dtype of numbers; {' '.join(moves)}"
+    if not traits:
+        return ""
+    able = _able(planner, spec, request, traits[0]) if traits[0] in _HINTS else None
+    asked = [f"Or ask for {keyword('to', able)}, which has such values."] if able else []
+    return " ".join([*(reworded(hints[key]) for key in (traits[0], *words)), *asked])
 
 
 def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
     """Say what stands in the way, if no keyword would permit a route, and what to do about it."""
-    for trait in sorted(spec.traits & _ADVICE.keys()):
-        able = _able(planner, spec, request, trait)
-        move = f"ask for {keyword('to', able)}, or {_ADVICE[trait]}" if able else _ADVICE[trait]
-        return f"{TRAITS[trait]}; {move}."
-    hints = _hints(planner.graph, spec)
-    is_untyped = "untyped" in spec.traits and not request.dtype
-    ways_out = [_UNTYPED_ADVICE] if is_untyped else []
-    for trait in sorted(spec.traits & hints.keys()):
-        return " ".join([hints[trait], *ways_out])
+    if reason := _kept_by_itself(planner, spec, request):
+        return reason
     if spec.dtype not in DTYPES:
-        ways_out += [hint for key, hint in hints.items() if str(spec.dtype).startswith(key)]
-        if ways_out:
-            return f"{spec.dtype} is not a dtype of numbers; {' '.join(ways_out)}"
         return (
             f"{spec.dtype} is not a dtype of numbers that the target can hold; make numbers of it "
             "in its own framework first."

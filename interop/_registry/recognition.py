@@ -14,6 +14,7 @@ from numbers import Number
 from os import PathLike
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
 
+from interop._model.dialect import reworded
 from interop._model.extension import DtypeNames
 from interop._model.foreign import error_text, unreadable
 from interop._model.format import Format, Labels, package
@@ -60,10 +61,6 @@ _MOVES: dict[type | UnionType, str] = {
     object: ", and it offers no array protocol; pass the arrays in it, or register a Format.",
 }
 
-#: The methods by which values of types that are not recognised give an array or a table, beside
-#: those that are called as a framework is.
-_READERS = ("to_dense", "todense", "toarray", "to_table", "collect", "compute", "get")
-
 
 class Recognition:
     """The formats by name, and what can be told of a value by its type."""
@@ -78,6 +75,13 @@ class Recognition:
         """Forget which types were recognised, because a format was registered."""
         # New tables, because other threads may be reading the old ones.
         self._recognised: dict[type, Format] = {}
+        #: The hints for types of values that are none of any format.
+        self._hints = {
+            name: hint
+            for format_ in self.formats.values()
+            for name, hint in format_.limits.refusal_hints.items()
+            if ":" in name
+        }
         self._describers: dict[type, _Describer] = {}
 
     def describe(self, value: object) -> Spec:
@@ -274,26 +278,28 @@ class Recognition:
             if _offers(type_, format_):
                 return format_
         module = "" if type_.__module__ == "builtins" else f"{type_.__module__}."
-        move = next(move for base, move in _MOVES.items() if issubclass(type_, base))
+        hints = (hint for name, hint in self._hints.items() if imported(name) in type_.__mro__)
+        move = next((f"; {reworded(hint)}" for hint in hints), "")
+        move = move or next(move for base, move in _MOVES.items() if issubclass(type_, base))
         if move is _MOVES[object]:
             move = self._own_move(type_) or move
         msg = f"{module}{type_.__qualname__} is not an array type interop recognises{move}"
         raise UnknownValueError(msg)
 
-    def _own_move(self, type_: type) -> str | None:
-        """Return the advice for values of a type that has a method of its own to read them."""
-        if callable(getattr(type_, "state_dict", None)):
-            return "; interop.convert_tree converts the arrays in its state_dict()."
+    def has_hint(self, type_: type) -> bool:
+        """Tell whether a plugin says what to do with values of a type that is none of a format."""
+        return any(imported(name) in type_.__mro__ for name in self._hints)
+
+    def _own_move(self, type_: type) -> str:
+        """Return the advice for values of a type with a method of its own to read them, or ""."""
         frameworks = dict.fromkeys(format_.framework for format_ in self.formats.values())
-        named = (f"{start}{name}" for name in frameworks for start in ("to_", "", "as"))
-        for name in (*named, *_READERS):
+        for name in (f"{start}{name}" for name in frameworks for start in ("to_", "", "as")):
             if callable(getattr(type_, name, None)):
                 return f"; convert what its {name}() returns."
-        if hasattr(type_, "__getitem__") and (
-            hasattr(type_, "shape") or hasattr(type_, "get_shape")
-        ):
-            return "; convert x[...], which reads it."
-        return None
+        is_read = hasattr(type_, "shape") or hasattr(type_, "get_shape")
+        return (
+            "; convert x[...], which reads it." if is_read and hasattr(type_, "__getitem__") else ""
+        )
 
     def carries(self, format_: Format) -> frozenset[str]:
         """Return the traits a finished value of a format may have.

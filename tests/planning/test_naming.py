@@ -203,7 +203,7 @@ def test_a_misspelt_device_is_refused_at_once() -> None:
         (Fraction(1, 2), "make a float of it first"),
         (BytesIO(b"1"), "interop reads no files"),
         (instance(to_numpy=len), r"convert what its to_numpy\(\) returns"),
-        (instance(collect=len), r"convert what its collect\(\) returns"),
+        (instance(collect=len), "pass the arrays in it, or register a Format"),
         (instance(shape=(2,), __getitem__=len), r"convert x\[\.\.\.\], which reads it"),
         (instance(get_shape=len, __getitem__=len), r"convert x\[\.\.\.\], which reads it"),
         (pack_sequence([torch.ones(2)]), "PackedSequence of torch.Tensor and NoneType is not one"),

@@ -123,6 +123,16 @@ _SHARD_HINTS = {
 }
 
 
+#: Why values stay where they are that are no plain tensors, or hold some.
+_STATE = "interop.convert_tree converts the arrays in its state_dict()."
+_DENSE_HINTS = {
+    "masked": "it keeps its numbers and its mask apart; convert what x.get_data() and x.get_mask() "
+    "return.",
+    "torch.nn:Module": _STATE,
+    "torch.optim:Optimizer": _STATE,
+    "torch.optim.lr_scheduler:LRScheduler": _STATE,
+}
+
 #: Why jagged tensors stay where they are.
 _RAGGED_HINTS = {
     "rearranged": "another axis than the second is jagged, or there are gaps between its rows; "
@@ -165,7 +175,7 @@ def _formats() -> Iterable[Format]:
         carries=_CARRIES | {"traced"},
         exports={"dlpack": DTYPE_NAMES},
         unary=(*_dense_steps(), *_host_casts(), *_lazy_casts()),
-        limits=Limits(unsupported={"mps": _NOT_ON_MPS}),
+        limits=Limits(unsupported={"mps": _NOT_ON_MPS}, refusal_hints=_DENSE_HINTS),
         fill=dense.fill,
         advanced=Advanced(
             hub=True,
