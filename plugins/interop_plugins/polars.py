@@ -108,16 +108,20 @@ _COLUMNS = Cost(3e-5, 8e8)
 #: The errors by which a library says that it does not take elements; PyArrow's are among them.
 _REFUSALS = (TypeError, ValueError, NotImplementedError)
 _REFUSAL_HINTS = {
-    "not_numbers": "these are not numbers; choose columns of numbers "
-    "(x.select(polars.selectors.numeric())), or turn the others into numbers in polars first "
-    "(x.cast(...), x.to_physical(), x.list.to_array(...)). A column of arrays converts by itself "
-    "(x['a']).",
+    "not_numbers": "these are not numbers; turn them into numbers in polars first: x.cast(...) of "
+    "text, x.to_physical() of dates, spans and categories, x.list.to_array(...) of lists.",
     "null_rows": "some of its rows are null, or elements of rows of several lengths; leave null "
     "rows out (drop_nulls), or make empty rows of them (fill_null([])), and fill the elements.",
     "drop_mask": "x.fill_null(...) says what nulls become, and {to:numpy.ma} keeps them; so do "
     "x.to_arrow() and x.to_pandas(use_pyarrow_extension_array=True). In reals nulls become NaN "
     "with drop_mask, as with {dtype:float64}; in integers they become 0 and in bools False, as if "
     "that had been measured.",
+}
+_FRAME_HINTS = {
+    **_REFUSAL_HINTS,
+    "not_numbers": "these are not numbers; choose columns of numbers "
+    "(x.select(polars.selectors.numeric())), or turn the others into numbers in polars first "
+    "(x.cast(...), or column by column). A column of arrays converts by itself (x['a']).",
 }
 
 
@@ -651,7 +655,7 @@ def _formats() -> Iterable[Format]:
             carries=_ANY_COLUMNS,
             dtypes=_DTYPES,
             unary=tuple(_frame_casts()),
-            limits=limits,
+            limits=limits._replace(refusal_hints=_FRAME_HINTS),
             memory=frame_memory,
             wrapper=Wrapper(only_column_of_rows, 1e-5),
             ndims={2},

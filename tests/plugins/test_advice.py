@@ -1,10 +1,18 @@
-"""The last line of a refusal: the move that keeps the numbers right."""
+"""The advice of refusals: what they name exists, works, and keeps the numbers right."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator
+from datetime import date
+from decimal import Decimal
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import jax
+import ml_dtypes
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,7 +21,8 @@ import pytest
 import torch
 
 import interop
-from interop.errors import RefusedError, UnknownValueError
+from interop.errors import InteropError, RefusedError, UnknownValueError
+from tests.cases import together
 
 
 def locked(array: np.ndarray) -> np.ndarray:
@@ -110,3 +119,117 @@ def test_the_move_of_a_slice_of_a_file_works(tmp_path: Path) -> None:
         with pytest.raises(UnknownValueError, match=r"convert x\[\.\.\.\], which reads it"):
             interop.convert(part, to="numpy")
         assert interop.convert(part[...], to="numpy").tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def objects(*elements: Any) -> np.ndarray:
+    """Return an array of objects, which NumPy does not look into."""
+    array = np.empty(len(elements), object)
+    array[:] = elements
+    return array
+
+
+#: Values that are refused, by what they are.
+REFUSED: dict[str, Callable[[], Any]] = {
+    "arrays as objects": lambda: objects(np.ones(2), np.zeros(2)),
+    "ragged objects": lambda: objects(np.ones(2), np.zeros(3)),
+    "text as objects": lambda: np.array(["1"], object),
+    "decimals": lambda: np.array([Decimal(1)], object),
+    "text": lambda: np.array(["1"]),
+    "dates": lambda: np.array(["2026-01-01"], "datetime64[D]"),
+    "records": lambda: np.zeros(2, [("name", "f4")]),
+    "raw bfloat16": lambda: np.ones(2, ml_dtypes.bfloat16).view("V2"),
+    "masked": lambda: np.ma.array([1, 2], mask=[True, False]),
+    "keys": lambda: jax.random.key(0),
+    "MaskedTensor": lambda: torch.masked.masked_tensor(torch.ones(1), torch.tensor([True])),
+    "meta": lambda: torch.ones(1, device="meta"),
+    "nested": lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+    "module": lambda: torch.nn.Linear(1, 1),
+    "optimizer": lambda: torch.optim.SGD([torch.nn.Parameter(torch.ones(1))]),
+    "lazy frame": lambda: pl.LazyFrame({"a": [1]}),
+    **{
+        f"{kind.__name__} {name}": lambda kind=kind, make=make: kind(make())
+        for kind in (pd.Series, pd.Index, pd.array)
+        for name, make in {
+            "of categories": lambda: pd.Categorical(["a"]),
+            "of numbers as categories": lambda: pd.Categorical([20, 10]),
+            "of text": lambda: pd.array(["1"], dtype="string"),
+            "of objects": lambda: np.array(["1"], object),
+            "of dates": lambda: pd.to_datetime(["2026-01-01"]),
+            "of spans": lambda: pd.to_timedelta([1], "s"),
+            "of periods": lambda: pd.period_range("2026", periods=1),
+            "of intervals": lambda: pd.interval_range(0, 1),
+            "with nulls": lambda: pd.array([1, None], dtype="Int64"),
+        }.items()
+    },
+    "pandas frame": lambda: pd.DataFrame({"a": ["x"], "b": [1]}),
+    "polars text": lambda: pl.Series(["1"]),
+    "polars dates": lambda: pl.Series([date(2026, 1, 1)]),
+    "polars nulls": lambda: pl.Series([1, None]),
+    "polars frame": lambda: pl.DataFrame({"a": ["x"], "b": [1]}),
+    "Arrow's text": lambda: pa.array(["1"]),
+    "Arrow's nulls": lambda: pa.array([1, None]),
+    "Arrow's dictionary": lambda: pa.array(["a"]).dictionary_encode(),
+    "Arrow's table": lambda: pa.table({"a": [1], "b": [0.5]}),
+}
+
+
+def named(value: Any, text: str) -> Iterator[tuple[object, str]]:
+    """Yield what a text names, of the value `x` or of a module, as an owner and a path."""
+    for path in re.findall(r"\bx((?:\.[a-z_]\w*)+)", text):
+        yield value, path[1:]
+    for path in re.findall(r"\bits (?:method )?([a-z_]\w*)\(\)", text):
+        yield value, path
+    for module, path in re.findall(r"\b(numpy|pandas|polars|jax|ml_dtypes)((?:\.\w+)+)", text):
+        yield import_module(module), path[1:]
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of .* tensors is in prototype")
+@pytest.mark.filterwarnings("ignore:The PyTorch API of MaskedTensors is in prototype")
+@together("name", REFUSED)
+def test_everything_that_a_refusal_names_exists(name: str) -> None:
+    """Each method, attribute and function in a message is one of the value, or of its library."""
+    value = REFUSED[name]()
+    for keywords in ({}, {"dtype": "float64"}):
+        for to in ("torch", "numpy"):
+            try:
+                interop.convert(value, to=to, **keywords)
+            except InteropError as error:
+                advice = str(error).partition(" to ")[2] or str(error)
+                for owner, path in named(value, advice):
+                    attrgetter(path)(owner)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of MaskedTensors is in prototype")
+@together(
+    "name, move, expected",
+    [
+        ("arrays as objects", "numpy.stack(x)", [[1, 1], [0, 0]]),
+        ("text as objects", "x.astype(float)", [1]),
+        ("raw bfloat16", "x.view(ml_dtypes.bfloat16)", [1, 1]),
+        ("Series of numbers as categories", "x.astype(x.cat.categories.dtype)", [20, 10]),
+        ("Index of numbers as categories", "x.astype(x.categories.dtype)", [20, 10]),
+        ("keys", "jax.random.key_data(x)", [0, 0]),
+        ("MaskedTensor", "x.get_data()", [1]),
+    ],
+)
+def test_the_calls_of_a_refusal_make_its_numbers(name: str, move: str, expected: Any) -> None:
+    """A call that a refusal writes out gives what converts to the value's numbers."""
+    value = REFUSED[name]()
+    to = "numpy" if isinstance(value, torch.Tensor) else "torch"
+    with pytest.raises(RefusedError, match=re.escape(move)):
+        interop.convert(value, to=to)
+    result = eval(move, {"x": value, "numpy": np, "ml_dtypes": ml_dtypes, "jax": jax})
+    assert interop.convert(result, to="numpy").tolist() == expected
+
+
+def test_nulls_become_nan_where_a_refusal_is_followed() -> None:
+    """For integers with nulls both keywords are offered; without a dtype with NaN, a null is 0."""
+    for value in (pd.array([1, None], dtype="Int64"), pl.Series([1, None]), pa.array([1, None])):
+        with pytest.raises(RefusedError) as caught:
+            interop.convert(value, to="torch")
+        keywords = {"allow": {"drop_mask"}, "dtype": "float64"}
+        assert "permit the nearest, pass allow={'drop_mask'}, dtype='float64'." in str(caught.value)
+        assert interop.convert(value, to="torch", **keywords).isnan().tolist() == [False, True]
+    masked = np.ma.array([1, 2], mask=[True, False])  # has numbers under its mask
+    with pytest.raises(RefusedError, match=r"permit the nearest, pass allow=\{'drop_mask'\}\."):
+        interop.convert(masked, to="torch")

@@ -706,7 +706,9 @@ def test_columns_of_several_types(make):
     value = make({"a": pa.array([1]), "b": pa.array([2.0]), "c": pa.array([3])})
     with pytest.raises(RefusedError, match=r"int64 \('a', 'c'\) / double \('b'\)") as caught:
         interop.convert(value, to="numpy")
-    assert str(caught.value).endswith("select those of one (its method select).")
+    assert str(caught.value).endswith(
+        "choose those of one (a table's method select, a dataset's select_columns)."
+    )
     assert interop.convert(value.select(["a", "c"]), to="numpy").tolist() == [[1, 3]]
     wide = make({f"c{i}": pa.array([i], pa.int8() if i % 2 else pa.int16()) for i in range(20)})
     with pytest.raises(RefusedError, match="'c4' and 7 more"):

@@ -76,6 +76,7 @@ _HINTS = {
         "(jax.config.update('jax_enable_x64', True)) or ask for a narrower {dtype}."  # the keyword
         for dtype in describe.WIDE
     },
+    "key<": "it holds keys of random numbers; jax.random.key_data(x) gives their bits.",
     "deleted": "its memory is gone, because it was deleted or donated to a function; convert it "
     "before that, or convert what the function returned.",
     "gather": "What this process has of it are its value.addressable_shards. With {allow:gather} "

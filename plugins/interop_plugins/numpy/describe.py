@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from numbers import Number
 from typing import TYPE_CHECKING
 
 import interop
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from .dtypes import Array, DType, Scalar
 
 _SCALAR, _SWAPPED = frozenset({"scalar"}), frozenset({"byteswapped"})
-_UNTYPED = frozenset({"untyped"})
+_UNTYPED, _NOT_NUMBERS = frozenset({"untyped"}), frozenset({"not_numbers"})
 
 #: The bits of `flags.num` of a contiguous, aligned and writable array.
 _ORDINARY = 0x0001 | 0x0100 | 0x0400
@@ -46,7 +47,7 @@ def describe(value: Array | Scalar) -> Spec:
         A dtype that is not one of numbers is named as NumPy names it, so that nothing takes it.
     """
     dtype = value.dtype
-    name, traits = _dtypes_met.get(dtype) or _meet(dtype)
+    name, traits = _dtypes_met.get(dtype) or _meet(dtype, value)
     if type(value) not in _plain_types:
         return _describe_other(value, name, traits)
     if value.flags.num & _ORDINARY != _ORDINARY or name in COMPLEX:
@@ -68,15 +69,23 @@ def _is_plain_complex(value: Array) -> bool:
     return name in COMPLEX and not swapped and not memory_traits(value)
 
 
-def _meet(dtype: DType) -> tuple[str, frozenset[str]]:
+def _meet(dtype: DType, value: Array | Scalar) -> tuple[str, frozenset[str]]:
     name, traits = dtype_name(dtype), EMPTY if dtype.isnative else _SWAPPED
     if name in DTYPES:  # of records, dates and texts there may be any number
         _dtypes_met[dtype] = name, traits
         if not traits and name not in COMPLEX:
             _native_reals.add(dtype)
     elif dtype.kind == "O":
-        traits = _UNTYPED
+        traits = _UNTYPED if _may_be_numbers(value) else _NOT_NUMBERS
     return name, traits
+
+
+def _may_be_numbers(objects: Array | Scalar) -> bool:
+    """Tell whether the first of an array's objects is a number, or None for a missing one."""
+    import numpy as np
+
+    first = objects.item(0) if objects.size else None
+    return first is None or isinstance(first, (Number, np.generic))
 
 
 def _describe_other(value: Array | Scalar, name: str, traits: frozenset[str]) -> Spec:

@@ -102,18 +102,27 @@ _FRAME_HINTS = {
     **_NULL_HINTS,
     "not_numbers": "these are not plain numbers; choose columns of numbers "
     "(x.select_dtypes(['number', 'bool'], exclude='timedelta')), or turn the others into numbers "
-    "in pandas first (pandas.to_numeric, astype('boolean'), cat.codes).",
+    "in pandas first, column by column (pandas.to_numeric, astype, cat.codes).",
 }
 
 
-def _hints(codes: str) -> dict[str, str]:
-    """Return the hint for one column, which names the codes of categories."""
+_UNITS = "x.astype('int64') counts its units; NaT is the least integer."
+_OBJECTS_HINT = (
+    "pandas.to_numeric(x) reads the numbers in text, and x.tolist() makes a list of arrays."
+)
+
+
+def _hints(categorical: str) -> dict[str, str]:
+    """Return the hints for one column; `categorical` is where a value has its codes."""
     return {
         **_NULL_HINTS,
-        "not_numbers": "these are not plain numbers; make numbers of them in pandas first: "
-        f"pandas.to_numeric(x) of text, x.{codes} of categories, x.tolist() of arrays and lists, "
-        "x.astype('int64') of dates and spans, which counts their units. A missing category has "
-        "the code -1, and NaT is the least integer.",
+        "category": f"{categorical}.codes are the places of its values among the categories, -1 "
+        f"if one is missing; x.astype({categorical}.categories.dtype) makes numbers of categories "
+        "that are numbers.",
+        **dict.fromkeys(("datetime64", "timedelta64", "period"), _UNITS),
+        **dict.fromkeys(("object", "str"), _OBJECTS_HINT),
+        "not_numbers": "these are not plain numbers; make numbers of them in pandas first "
+        "(x.astype(...)), or convert the list that x.tolist() makes.",
     }
 
 
@@ -140,7 +149,7 @@ def _formats() -> Iterable[Format]:
             types=("pandas:Series",),
             aliases=("pd",),
             describe=describe.describe,
-            limits=Limits(refusal_hints=_hints("cat.codes")),
+            limits=Limits(refusal_hints=_hints("x.cat")),
             unary=tuple(_copy_and_casts(arrays.copy_series, arrays.cast_series)),
             exports={"arrow_c_stream": _NUMBERS - COMPLEX},
             advanced=Advanced(export={"arrow_c_stream": tables.Exported}),
@@ -162,7 +171,7 @@ def _formats() -> Iterable[Format]:
             "pandas.index",
             types=("pandas:Index",),
             describe=describe.describe_index,
-            limits=Limits(refusal_hints=_hints("codes")),
+            limits=Limits(refusal_hints=_hints("x")),
             dtypes=_DTYPES - _LONG - {"float16"},
             unary=tuple(_copy_and_casts(arrays.copy_index)),
         ),
@@ -170,7 +179,7 @@ def _formats() -> Iterable[Format]:
             "pandas.array",
             types=("pandas.api.extensions:ExtensionArray",),
             describe=describe.describe,
-            limits=Limits(refusal_hints=_hints("codes")),
+            limits=Limits(refusal_hints=_hints("x")),
             unary=tuple(_copy_and_casts(arrays.copy_array)),
         ),
     ]

@@ -97,7 +97,7 @@ _REFUSAL_HINTS = {
     **lists.REFUSAL_HINTS,
     **_CASTS,
     "several_dtypes": "its columns are of several types; cast them to one (its method cast), or "
-    "select those of one (its method select).",
+    "choose those of one (a table's method select, a dataset's select_columns).",
     "unknown_dtype": "it has no columns; select at least one.",
     "drop_mask": "x.fill_null(...) says what nulls become, and {to:numpy.ma} keeps them; so does "
     "polars.from_arrow(x). In reals nulls become NaN with drop_mask, as with {dtype:float64}; in "
