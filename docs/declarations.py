@@ -57,7 +57,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "results": "target_types aliases ndims fill fast_path",
         "sparse, quantized, wrapped, labelled and lazy values": "index_dtypes components wrapper "
         "labels lazy",
-        "the rest": "limits samples protocol priority advanced",
+        "the rest": "limits samples protocol replaces advanced",
     },
     "Components": {
         "every composite format": "layout format roles unpack pack unpack_keeps pack_seconds",
@@ -70,7 +70,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "what else it takes and makes": "requires drops adds checked changes result ndims "
         "index_dtypes shares name",
         "speed": "fast_path adopt into",
-        "streams, divided values, and who wins": "stream like priority",
+        "streams, divided values, and who wins": "stream like replaces",
     },
 }
 

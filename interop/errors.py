@@ -167,4 +167,4 @@ class PluginError(InteropError, RuntimeError):
 
 
 class ConflictError(PluginError):
-    """A declaration takes the place of another distribution's without a larger priority."""
+    """Two distributions declare something in one place, and neither replaces the other."""

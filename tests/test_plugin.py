@@ -38,7 +38,7 @@ VERSION_1 = {
         "source target function takes=frozenset() effects=frozenset() "
         "cost=Cost(latency=1e-06,bandwidth=None,cached=None) dtypes=None devices={'cpu'} "
         "requires=frozenset() drops=frozenset() adds=frozenset() changes=frozenset() "
-        "result=Result() ndims=None index_dtypes=None shares=None stream=False priority=0 "
+        "result=Result() ndims=None index_dtypes=None shares=None stream=False replaces=frozenset() "
         "fast_path=None into=None name=''"
     ),
     "Copy": "function",

@@ -646,7 +646,7 @@ class Interop:
         -------
         tuple of Plugin
             Each has `name`, `distribution`, `version`, `state`, `reason`, the numbers of its
-            `formats` and `conversions`, and `overrides`. It is shown as a table.
+            `formats` and `conversions`, and `replaces`. It is shown as a table.
 
         Raises
         ------
@@ -672,8 +672,8 @@ class Interop:
         PluginError
             A declaration is malformed.
         ConflictError
-            A distribution has declared something else in the same place, and the declaration has no
-            larger `priority`.
+            Another distribution has declared something in the same place, and the declaration does
+            not say that it `replaces` that distribution.
 
         Examples
         --------

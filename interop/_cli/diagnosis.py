@@ -118,8 +118,7 @@ class Diagnosis(NamedTuple):
     driver : Driver
     findings : tuple of Finding
     notes : tuple of str
-        The overrides that plugins declare on purpose, and the warnings that frameworks gave on
-        import.
+        What plugins say that they replace, and the warnings that frameworks gave on import.
     """
 
     machine: dict[str, str]
@@ -170,7 +169,7 @@ def diagnose(
     installed = packages_distributions()
     frameworks: list[Framework] = []
     findings = [*_rivalry(), *_unmet(interop), *_plugin_findings(interop)]
-    notes = [*_overrides(interop)]
+    notes = [*_replacements(interop)]
     for origin, modules in modules_of.items():
         probed = probed_of.get(origin, Probed({}, {}, {}))
         of_plugin = [
@@ -311,11 +310,11 @@ def _plugin_findings(interop: Interop) -> Iterator[Finding]:
         yield Finding("INTEROP_DISABLE_PLUGINS", problem, "correct the name, or leave it out")
 
 
-def _overrides(interop: Interop) -> Iterator[str]:
-    """Yield the overrides that plugins have declared on purpose."""
+def _replacements(interop: Interop) -> Iterator[str]:
+    """Yield what plugins say that they replace."""
     for plugin in interop.plugins():
-        for place in plugin.overrides:
-            yield f"{plugin.name}: {plugin.distribution} overrides {place}"
+        for place in plugin.replaces:
+            yield f"{plugin.name}: {plugin.distribution} replaces {place}"
 
 
 def _findings(

@@ -169,7 +169,7 @@ def plugins(as_json: Annotated[bool, JSON] = False) -> None:
         show_json([plugin._asdict() for plugin in entries])
     else:
         rows = [{head: cell or "—" for head, cell in plugin.row().items()} for plugin in entries]
-        last = ("overrides",) if any(plugin.overrides for plugin in entries) else ()
+        last = ("replaces",) if any(plugin.replaces for plugin in entries) else ()
         heads = (*_PLUGIN_HEADS, *last)
         cells = ([row[head] for head in heads] for row in rows)
         show_table(heads, cells, {"state": state_style})

@@ -96,10 +96,9 @@ class Conversion(NamedTuple):
         Which of `replicated`, `sharded` and `distributed` the ``like=`` value may have. The result
         is then divided as that value is. The conversion is only for requests with such a value,
         which the function gets as ``like=``.
-    priority : int, without unit
-        The larger priority wins if two distributions declare a conversion of the same formats, with
-        the same `changes` and `requires`. A conversion that overrides another distribution's, or a
-        route that is there without it, has to state one.
+    replaces : set of str
+        The distributions in whose place it comes, if they declare a conversion of the same formats,
+        with the same `changes` and `requires`, or a route that is there without it.
     fast_path : callable or None
         ``fast_path(value)`` does, for the plainest values and the default request, what the
         planned route would do, and answers `NotImplemented` for all others. It has to be right
@@ -138,7 +137,7 @@ class Conversion(NamedTuple):
     shares: bool | None = None
     stream: bool = False
     like: Set[str] = frozenset()
-    priority: int = 0
+    replaces: Set[str] = frozenset()
     fast_path: ValueFunction | None = None
     adopt: Callable[..., Value] | None = None
     into: Callable[[Any, Any], None] | None = None

@@ -359,9 +359,9 @@ class Format(NamedTuple):
     lazy : bool
         Whether its values are computed in parts, when they are needed. They may be larger than
         memory. No step from one such format to another counts as a copy of what lies in memory.
-    priority : int, without unit
-        The larger priority wins if two distributions claim a name, a nickname, a type, an object or
-        a protocol of this format. A format that overrides another has to state one.
+    replaces : set of str
+        The distributions in whose place it comes, if they declare a name, a nickname, a type, an
+        object or a protocol of this format.
     advanced : Advanced
         Fields that few formats need.
     """
@@ -390,7 +390,7 @@ class Format(NamedTuple):
     protocol: str | None = None
     labels: Labels | None = None
     lazy: bool = False
-    priority: int = 0
+    replaces: Set[str] = frozenset()
     advanced: Advanced = Advanced()
 
     def __repr__(self) -> str:

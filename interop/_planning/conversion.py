@@ -262,7 +262,7 @@ class ResolvedConversion:
             self,
             self.fast_path,
             conversion.into,
-            conversion.priority,
+            bool(conversion.replaces),
             self.roles,
             handed_off,
         )

@@ -175,7 +175,7 @@ class Search:
                 refused=after.refused or bool(refused), via_unrequested=via_unrequested
             )
         imports = name in scope.not_imported
-        bystander = step.priority <= 0 and step.provenance.distribution not in scope.familiar
+        bystander = not step.replaces and step.provenance.distribution not in scope.familiar
         shares = after.shared is None or bool(after.shared)
         extended = rank.extended(
             step,

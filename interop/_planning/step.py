@@ -45,8 +45,8 @@ class Step(NamedTuple):
         `NotImplemented`.
     into : callable or None
         ``into(out, value)`` writes the result into `out`.
-    priority : int, without unit
-        That of the `Conversion`.
+    replaces : bool
+        Whether the `Conversion` says that it comes in the place of others.
     roles : frozenset of str or None
         The component arrays that the result of a composite format shares with the value, by their
         roles; None: all that there are.
@@ -66,7 +66,7 @@ class Step(NamedTuple):
     origin: object = None
     fast_path: Callable[..., Value] | None = None
     into: Callable[[Any, Any], None] | None = None
-    priority: int = 0
+    replaces: bool = False
     roles: frozenset[str] | None = None
     hand_off: ValueFunction | None = None
 

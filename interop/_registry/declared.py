@@ -59,14 +59,14 @@ class Declared(NamedTuple):
     provenance : Provenance
     state : str
         ``"ready"``, or ``"dormant"`` while a format or protocol that it names is not registered.
-    part_of : str
-        The format of which it is a unary step; "" for all other declarations.
+    part_of : Format or None
+        The format of which it is a unary step; None for all other declarations.
     """
 
     declaration: Declaration
     provenance: Provenance
     state: str = "ready"
-    part_of: str = ""
+    part_of: Format | None = None
 
     @property
     def conversion(self) -> Conversion:

@@ -34,7 +34,7 @@ from interop.errors import PluginError
 
 from . import hooks
 from .declared import OWN, Declared, Provenance, normal
-from .precedence import Conflict, declared_by, overrides, settle
+from .precedence import Conflict, declared_by, replacements, settle
 from .registry import Registry
 
 GROUP = "interop"
@@ -82,8 +82,8 @@ class Plugin(NamedTuple):
         Why it, or something that it has declared, is left out; "" if nothing is.
     formats, conversions : int
         How many it has declared.
-    overrides : tuple of str
-        All that it has declared with a `priority`, which replaces what others declare there.
+    replaces : tuple of str
+        The places that it says it replaces others in.
     """
 
     name: str
@@ -93,11 +93,11 @@ class Plugin(NamedTuple):
     reason: str = ""
     formats: int = 0
     conversions: int = 0
-    overrides: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
 
     def row(self) -> dict[str, str]:
         """Return its row in a listing."""
-        facts = {**self._asdict(), "overrides": ", ".join(self.overrides)}
+        facts = {**self._asdict(), "replaces": ", ".join(self.replaces)}
         return {"plugin": facts.pop("name"), **{key: str(fact) for key, fact in facts.items()}}
 
 
@@ -205,13 +205,12 @@ def _disabled(origin: Provenance, state: str, reason: str) -> Plugin:
 def _loaded(origin: Provenance, entries: list[Declared], conflicts: list[Conflict]) -> Plugin:
     """Return a loaded plugin, with the reasons why some of its declarations are left out."""
     own = [entry for entry in entries if entry.provenance == origin]
-    reasons = [str(c) for c in conflicts if c.loser.provenance == origin and not c.is_override]
+    reasons = [str(conflict) for conflict in conflicts if conflict.loser.provenance == origin]
     for reason in reasons:
         _log.warning("plugin %r of %s is left out in part: %s", origin.plugin, origin, reason)
     kinds = [type(entry.declaration) for entry in own]
     counts = kinds.count(Format), kinds.count(Conversion)
-    stated = () if origin.distribution == OWN else tuple(overrides(own))
-    return Plugin(*origin, "loaded", " ".join(reasons), *counts, stated)
+    return Plugin(*origin, "loaded", " ".join(reasons), *counts, tuple(replacements(own)))
 
 
 def is_loading() -> bool:

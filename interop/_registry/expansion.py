@@ -41,7 +41,7 @@ def _conversion(format_: Format, step: Unary) -> Conversion:
     if step.devices is None:
         shared["devices"] = _everywhere(format_)
     fields_of_kind = shared | _fields_of_kind(step)
-    return Conversion(format_.name, format_.name, priority=format_.priority, **fields_of_kind)
+    return Conversion(format_.name, format_.name, replaces=format_.replaces, **fields_of_kind)
 
 
 def _everywhere(format_: Format) -> Set[str] | None:

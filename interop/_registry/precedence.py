@@ -2,18 +2,17 @@
 
 A *place* is something that callers or the planner look up: a word or an object that stands for a
 format, a protocol's attribute, a kind of step from one format to another, the class of dtype
-objects. One distribution owns it: the one that states the largest `priority`, else a bundled
-plugin, else the one whose name comes first. The order of loading does not matter. A declaration
-that loses one of its places is left out whole. A message names both distributions, unless the one
-that won has stated a priority: then the listing of plugins shows what it has stated it for. Within
-one distribution, declarations may share a place.
+objects. One distribution owns it: a bundled plugin, or else the one whose name comes first, unless
+another says that it `replaces` that distribution. The order of loading does not matter. A
+declaration that loses one of its places is left out whole, and a message names both distributions.
+Within one distribution, declarations may share a place, and a repeated one overwrites the earlier.
 
 Classes are no places, because they are not known before their modules are imported: see `classes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Set
 from functools import partial
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ from interop._model.conversion import Conversion
 from interop._model.extension import Autodiff, Container, Declaration, DtypeNames
 from interop._model.format import Format
 
-from .declared import HERE, OWN, Declared, Provenance
+from .declared import HERE, OWN, Declared, Provenance, normal
 from .expansion import unary_conversions
 from .validation import frozen, validated
 
@@ -33,32 +32,16 @@ class Conflict(NamedTuple):
     owner: Declared
     loser: Declared
 
-    @property
-    def is_override(self) -> bool:
-        """Whether the owner has the place by a larger priority."""
-        return _stated(self.owner) > _stated(self.loser)
-
     def __str__(self) -> str:
-        owner, loser = self.owner, self.loser
-        priorities = (
-            f"whose priority {_stated(loser)} is less than {_stated(owner)}"
-            if self.is_override
-            else f"with the same priority {_stated(owner)}"
-        )
+        owner, loser = self.owner.provenance, self.loser.provenance
+        move = "Block"
+        if hasattr(self.loser.declaration, "replaces"):
+            move = f"Say replaces={{{owner.distribution!r}}} in the other declaration, or block"
         return (
-            f"{self.place} is declared by {owner.provenance}{_label(owner)} and, differently, by "
-            f"{loser.provenance}{_label(loser)} {priorities}; that of {owner.provenance} counts. "
-            "Give one a larger priority, or block one of them with INTEROP_DISABLE_PLUGINS."
+            f"{self.place} is declared by {owner}{_label(self.owner)} and by "
+            f"{loser}{_label(self.loser)}; that of {owner} counts. {move} one of them with "
+            "INTEROP_DISABLE_PLUGINS."
         )
-
-
-def rank(declaration: Declaration, origin: Provenance) -> tuple[int, bool]:
-    """Return the stated priority of a declaration and whether it is bundled: the larger wins.
-
-    Negative priorities count as none. Otherwise a declaration could lose on purpose, as if it were
-    overridden, and nobody would be told of the conflict.
-    """
-    return max(0, getattr(declaration, "priority", 0)), origin.distribution == OWN
 
 
 def declared_by(declarations: Iterable[Declaration], origin: Provenance) -> list[Declared]:
@@ -74,7 +57,7 @@ def declared_by(declarations: Iterable[Declaration], origin: Provenance) -> list
         declared.append(Declared(declaration, origin))
         if isinstance(declaration, Format):
             declared += [
-                Declared(sound(step), origin, part_of=declaration.name)
+                Declared(sound(step), origin, part_of=declaration)
                 for step in unary_conversions(declaration)
             ]
     return declared
@@ -82,39 +65,67 @@ def declared_by(declarations: Iterable[Declaration], origin: Provenance) -> list
 
 def settle(declared: Iterable[Declared]) -> tuple[list[Declared], list[Conflict]]:
     """Return the declarations that own all of their places, and the conflicts that others lose."""
-    kept: dict[Hashable, Declared] = {}
+    latest: dict[Hashable, Declared] = {}
+    for entry in sorted(declared, key=_precedence):
+        latest.pop(_key(entry), None)  # a unary step has to come after its format
+        latest[_key(entry)] = entry
+    kept: list[Declared] = []
     owners: dict[str, Declared] = {}
     conflicts = []
-    for entry in sorted(declared, key=_precedence):
-        whole = kept.get((Format, entry.part_of))
-        if entry.part_of and (whole is None or whole.provenance != entry.provenance):
-            continue  # its format is left out
-        key, places = _key(entry.declaration), [*_places(entry)]
-        twin = kept.get(key)
-        if twin is not None and twin.declaration == entry.declaration:
-            continue  # declaring the same twice is harmless
-        lost = [place for place in places if _is_lost(place, entry, owners)]
+    for entry in latest.values():
+        if not _is_whole(entry, kept):
+            continue
+        places = [*_places(entry)]
+        rivals = {place: owners[place] for place in places if _is_of_others(entry, place, owners)}
+        lost = [place for place, rival in rivals.items() if not _replaces(entry, rival)]
         if lost:
-            conflicts.append(Conflict(min(lost), owners[min(lost)], entry))
-        elif twin is not None:
-            conflicts.append(Conflict(min({*places} & {*_places(twin)}), twin, entry))
-        else:
-            kept[key] = entry
-            for place in places:
-                owners.setdefault(place, entry)
-    return list(kept.values()), conflicts
+            conflict = Conflict(min(lost), rivals[min(lost)], entry)
+            if not _replaces(conflict.owner, entry):
+                conflicts.append(conflict)
+            continue
+        if rivals:
+            kept = _without(kept, entry, rivals.keys())
+            owners = {place: other for other in kept for place in _places(other)}
+        kept.append(entry)
+        owners.update(dict.fromkeys(places, entry))
+    return kept, conflicts
 
 
-def overrides(declared: Iterable[Declared]) -> Iterator[str]:
-    """Yield texts that name the declarations with a stated priority."""
+def _is_whole(entry: Declared, kept: list[Declared]) -> bool:
+    """Tell whether the format that a unary step is part of is kept; true of all other entries."""
+    part_of = entry.part_of
+    return part_of is None or any(other.declaration is part_of for other in reversed(kept))
+
+
+def _is_of_others(entry: Declared, place: str, owners: dict[str, Declared]) -> bool:
+    owner = owners.get(place)
+    return owner is not None and owner.provenance.distribution != entry.provenance.distribution
+
+
+def _replaces(entry: Declared, other: Declared) -> bool:
+    """Tell whether one of two declarations says that it replaces the other's, and not both do."""
+    return _names(entry, other) and not _names(other, entry)
+
+
+def _names(entry: Declared, other: Declared) -> bool:
+    replaced: Iterable[str] = getattr(entry.declaration, "replaces", ())
+    return normal(other.provenance.distribution) in map(normal, replaced)
+
+
+def _without(kept: list[Declared], entry: Declared, places: Set[str]) -> list[Declared]:
+    """Return the declarations that remain beside one that replaces those in some places."""
+    beside = [
+        other for other in kept if not _replaces(entry, other) or places.isdisjoint(_places(other))
+    ]
+    return [other for other in beside if _is_whole(other, beside)]
+
+
+def replacements(declared: Iterable[Declared]) -> Iterator[str]:
+    """Yield texts that name the declarations which say that they replace others'."""
     for entry in declared:
-        if _stated(entry):
-            yield f"{min(_places(entry))}{_label(entry)}, with priority {_stated(entry)}"
-
-
-def _stated(entry: Declared) -> int:
-    """Return the stated priority."""
-    return rank(entry.declaration, entry.provenance)[0]
+        replaced = getattr(entry.declaration, "replaces", ())
+        if replaced and entry.part_of is None:
+            yield f"{min(_places(entry))}{_label(entry)} of {', '.join(sorted(replaced))}"
 
 
 def _label(entry: Declared) -> str:
@@ -122,36 +133,30 @@ def _label(entry: Declared) -> str:
     return f" ({label})" if label else ""
 
 
-def _precedence(entry: Declared) -> tuple[object, ...]:
+def _precedence(entry: Declared) -> tuple[bool, bool, str]:
     origin = entry.provenance
-    priority, is_bundled = rank(entry.declaration, origin)
-    return -priority, not is_bundled, origin == HERE, origin.distribution
+    return origin.distribution != OWN, origin == HERE, origin.distribution
 
 
-def _is_lost(place: str, entry: Declared, owners: dict[str, Declared]) -> bool:
-    owner = owners.get(place)
-    return owner is not None and owner.provenance.distribution != entry.provenance.distribution
-
-
-def _key(declaration: Declaration) -> Hashable:
-    """Return what different declarations must not share, even within one distribution."""
-    if isinstance(declaration, Format):
-        return Format, declaration.name
-    if not isinstance(declaration, Conversion):
-        return declaration
-    return (
-        declaration.source,
-        declaration.target,
-        declaration.dtypes,
-        declaration.devices,
-        declaration.requires,
-        declaration.ndims,
-        declaration.index_dtypes,
-        declaration.changes,
-        declaration.result._replace(index_dtype=None),
-        declaration.effects,
-        declaration.name,
-    )
+def _key(entry: Declared) -> Hashable:
+    """Return what a declaration shares with those of its distribution that it overwrites."""
+    declaration = entry.declaration
+    what: Hashable = declaration[0]
+    if isinstance(declaration, Conversion):
+        what = (
+            declaration.source,
+            declaration.target,
+            declaration.dtypes,
+            declaration.devices,
+            declaration.requires,
+            declaration.ndims,
+            declaration.index_dtypes,
+            declaration.changes,
+            declaration.result._replace(index_dtype=None),
+            declaration.effects,
+            declaration.label,
+        )
+    return entry.provenance.distribution, type(declaration), what
 
 
 def _places(entry: Declared) -> Iterator[str]:

@@ -129,15 +129,14 @@ class Registry(Recognition):
         return declared._replace(declaration=conversion)
 
     def register(self, declarations: Iterable[Declaration], origin: Provenance = HERE) -> None:
-        """Register all `declarations`, or none if any of them loses a conflict.
+        """Register all `declarations`, or none if any of them is in a conflict.
 
-        Declarations of others that have a smaller priority and the same places are left out.
+        Declarations of others that they say they replace are left out.
         """
         newcomers = declared_by(declarations, origin)
         declared, conflicts = settle([*self._declared, *newcomers])
-        refused = [str(c) for c in conflicts if not c.is_override or c.loser in newcomers]
-        if refused:
-            raise ConflictError(refused[0])
+        if conflicts:
+            raise ConflictError(str(conflicts[0]))
         self.replace(declared)
 
     def register_module(self, module: ModuleType) -> None:

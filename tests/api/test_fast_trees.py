@@ -327,7 +327,10 @@ def test_a_registration_is_followed_at_once() -> None:
     marked = np.full(2, 7.0, "f4")
     warm_call = warm.accepts("numpy")(lambda x: x.sum())
     assert [float(warm_call(torch.ones(2))) for _ in range(3)] == [2.0] * 3
-    warm.register(Conversion("torch", "numpy", lambda tensor: marked, cost=Cost(0.0), priority=9))
+    replaces = {"array-interop"}
+    warm.register(
+        Conversion("torch", "numpy", lambda tensor: marked, cost=Cost(0.0), replaces=replaces)
+    )
     assert float(warm_call(torch.ones(2))) == 14.0
     assert warm.convert_tree([torch.ones(2)], to="numpy")[0][0] == 7.0
 

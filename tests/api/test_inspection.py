@@ -83,7 +83,7 @@ def test_listings_have_these_columns(loaded: Interop) -> None:
         ["from", "to", "conversion", "effects", "state", "declared by"],
         [
             *("plugin", "distribution", "version", "state", "reason"),
-            *("formats", "conversions", "overrides"),
+            *("formats", "conversions", "replaces"),
         ],
     ]
 

@@ -79,7 +79,7 @@ def test_the_cause_of_a_failed_step_keeps_its_traceback() -> None:
     """What a plugin's function raised leads to the line in that function."""
     mine = interop.Interop()
 
-    @mine.conversion("numpy", "python", priority=1)
+    @mine.conversion("numpy", "python", replaces={"array-interop"})
     def broken(array: Any) -> Any:
         return array.no_such_attribute
 

@@ -357,7 +357,7 @@ def test_json_may_be_asked_for_before_the_command(run: Run) -> None:
 
 
 def test_a_plugin_that_failed_is_code_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The list is shown all the same, with the reason, and with what plugins override, if any do."""
+    """The list is shown all the same, with the reason, and with what plugins replace, if any do."""
     from interop._cli import listings
     from interop._registry.discovery import Plugin
 
@@ -365,14 +365,14 @@ def test_a_plugin_that_failed_is_code_1(run: Run, monkeypatch: pytest.MonkeyPatc
         def plugins(self) -> tuple[Plugin, ...]:
             return (
                 Plugin("odd", "interop-odd", "2.0", "failed", "ValueError: spoilt"),
-                Plugin("loud", "interop-loud", "1.0", "loaded", overrides=("the format 'b'", "c")),
+                Plugin("loud", "interop-loud", "1.0", "loaded", replaces=("the format 'b'", "c")),
             )
 
-    assert "overrides" not in run("plugins").stdout
+    assert "replaces" not in run("plugins").stdout
     monkeypatch.setattr(listings, "default", Broken())
     result = run("plugins")
     assert result.exit_code == 1
-    assert result.stdout.splitlines()[0].endswith("overrides")
+    assert result.stdout.splitlines()[0].endswith("replaces")
     assert result.stdout.splitlines()[2].endswith("the format 'b', c")
     assert "ValueError: spoilt" in result.stdout
     assert json.loads(run("plugins", "--json").stdout)[0]["state"] == "failed"

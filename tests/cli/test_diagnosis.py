@@ -276,32 +276,32 @@ def test_signals_without_a_name_are_numbered() -> None:
     assert how_it_ended(1, "a\nlast line\n") == "the process exited with status 1: last line"
 
 
-def test_who_overrides_whom_is_noted(diagnose_odd: DiagnoseOdd, tmp_path: Path) -> None:
-    """A stated priority is a note, and what is left out in a conflict a finding that names both."""
+def test_what_a_plugin_replaces_is_noted(diagnose_odd: DiagnoseOdd, tmp_path: Path) -> None:
+    """A stated replacement is a note, and what is left out in a conflict a finding that names both."""
     text = """
 from interop.plugin import *
 def sevens(value):
     return value
 @hookimpl
 def interop_declarations():
-    return [Conversion({ends}, sevens, effects={{"copy"}}, priority={priority})]
+    return [Conversion({ends}, sevens, effects={{"copy"}}, replaces={replaces})]
 """
-    for name, ends, priority in (
-        ("loud", "'odd', 'numpy'", 1),
-        ("sly", "'numpy', 'odd'", 0),
+    for name, ends, replaces in (
+        ("loud", "'odd', 'numpy'", {"interop-odd"}),
+        ("sly", "'numpy', 'odd'", ()),
     ):
         metadata = tmp_path / f"{name}-1.0.dist-info"
         metadata.mkdir()
         (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         (metadata / "entry_points.txt").write_text(f"[interop]\n{name} = {name}_plugin\n")
-        (tmp_path / f"{name}_plugin.py").write_text(text.format(ends=ends, priority=priority))
+        (tmp_path / f"{name}_plugin.py").write_text(text.format(ends=ends, replaces=replaces))
     result = diagnose_odd()
-    place = "the conversion odd → numpy (sevens), with priority 1"
-    assert result.notes == (f"loud: loud overrides {place}",)
+    place = "the conversion odd → numpy (sevens) of interop-odd"
+    assert result.notes == (f"loud: loud replaces {place}",)
     (finding,) = result.findings
     assert finding.about == "sly"
     assert "the plugin 'sly' is at fault: the conversion numpy → odd is" in finding.problem
-    assert "by interop-odd 2.0 (from_python) and, differently, by sly 1.0" in finding.problem
+    assert "by interop-odd 2.0 (from_python) and by sly 1.0" in finding.problem
     assert "INTEROP_DISABLE_PLUGINS=sly" in finding.fix
 
 

@@ -290,7 +290,7 @@ def test_a_rival_from_elsewhere_takes_the_fast_path_away(empty: Interop) -> None
     """With conversions of two distributions between two formats, every value is planned."""
     declarations = [toy("a"), toy("b"), view("a", "b", fast_path=lambda box: "fast")]
     empty._registry.register(declarations, origin=Provenance("p", "other", "1"))
-    empty.register(copy("a", "b", dtypes={"float32"}, priority=1))
+    empty.register(copy("a", "b", changes={"dtype"}))
     box = Box("a", [1.0])
     empty.convert(box, to="b")
     assert isinstance(empty.convert(box, to="b"), Box)
@@ -653,7 +653,7 @@ def test_registering_clears_the_fast_paths(fast: Interop) -> None:
     """After a registration, inside a block or not, no old fast path comes back."""
     box, convert = Box("a", [1.0]), fast.converter("b")
     with interop.policy():
-        fast.register(copy("a", "b", priority=0, name="more"))
+        fast.register(copy("a", "b", name="more"))
         assert _kept(fast, "b") == {}
     assert _kept(fast, "b") == {}
     assert isinstance(convert(box), Box)

@@ -169,7 +169,7 @@ def test_a_checked_cast_does_not_narrow(empty: Interop) -> None:
     with pytest.raises(RefusedError, match="narrow"):
         empty.plan(spec, to="b")
     checked = {"name": "checked", "checked": True, "dtypes": frozenset({"float64"})}
-    empty.register(copy("a", "b", changes=frozenset({"dtype"}), priority=1, **checked))
+    empty.register(copy("a", "b", changes=frozenset({"dtype"}), **checked))
     for allow in ((), "narrow"):
         route = empty.plan(spec, to="b", allow=allow)
         assert [step.label for step in route.steps] == ["checked"]

@@ -46,7 +46,6 @@ def boxes(**fields: Any) -> list[Any]:
         "devices": ("cpu", "cuda"),
         "carries": interop.plugin.MEMORY_TRAITS,
         "labels": Labels(lambda box: bool(box.label), _labelled_as),
-        "priority": 1,  # over tuples, which the boxes are as well
     }
     traits = frozenset(interop.plugin.TRAITS)
     return [
@@ -239,7 +238,6 @@ def test_no_conversion_is_planned_to_what_is_read_before_all_else(loaded: Intero
         types=(f"{__name__}:Box",),
         dtypes=frozenset(interop.plugin.DTYPES),
         wrapper=Wrapper(lambda box: box.value, once=True),
-        priority=1,
     )
     loaded.register(Conversion("numpy", "handles", Box), once)
     with pytest.raises(RefusedError, match="values of handles are read and not made"):

@@ -134,7 +134,7 @@ BROKEN = {
     "cost_is_nan": ("declare(view(cost=Cost(float('nan'))))", "cost."),
     "cost_is_negative": ("declare(view(cost=Cost(-1.0)))", "cost."),
     "no_speed": ("declare(view(cost=Cost(1e-6, 0)))", "cost="),
-    "priority_is_text": ("declare(view(priority='high'))", "priority='high'"),
+    "replaces_is_text": ("declare(view(replaces='other'))", "replaces='other'"),
     "source_is_none": ("declare(Conversion(None, 'bad', print))", "source=None"),
     "casts_without_bytes": ("declare(view(changes=frozenset({'dtype'})))", "changes=['dtype']"),
     "fresh_without_bytes": ("declare(view(shares=False))", "shares=False"),

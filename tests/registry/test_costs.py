@@ -55,13 +55,3 @@ def test_the_planner_goes_by_the_table(empty: Interop) -> None:
     mine = Interop(plugins=False, costs={"run time: a → b: one": Cost(2e-6)})
     mine.register(toy("a"), toy("b"), *rivals)
     assert [s.label for s in mine.plan(spec, to="b").steps] == ["other"]
-
-
-def test_declaring_again_under_a_table_is_harmless(loaded: Interop) -> None:
-    """A declaration is compared with what was declared, not with the table."""
-    table = {d.key: Cost(1.0) for d in loaded.conversions()}
-    mine = Interop(costs=table)
-    copy = next(d.conversion for d in loaded.conversions() if d.key == KEY)
-    numpy = next(f.format for f in loaded.formats() if f.name == "numpy")
-    mine.register(numpy, copy)
-    assert {d.conversion.cost for d in mine.conversions()} == {Cost(1.0)}

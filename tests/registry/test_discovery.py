@@ -164,14 +164,16 @@ def test_a_plugin_that_cannot_be_imported_is_reported(monkeypatch: pytest.Monkey
     assert "no_such_module" in plugin.reason
 
 
-def test_a_name_that_is_declared_twice_is_the_first_ones(installed: Callable[..., None]) -> None:
-    """Not even one distribution can declare a format twice; the second is left out, with why."""
+def test_a_name_that_one_distribution_declares_twice_is_the_last_ones(
+    installed: Callable[..., None],
+) -> None:
+    """Plugins of one distribution overwrite what it has declared before, in the order of names."""
     installed(one=_declaring(Format("x")), two=_declaring(Format("x", requires="y"), Format("z")))
     registry = Registry()
     plugins = {plugin.name: plugin for plugin in discovery.load(registry)}
-    assert {name: plugin.formats for name, plugin in plugins.items()} == {"one": 1, "two": 1}
-    assert registry.formats["x"].requires == ""
-    assert "the name 'x' is declared by" in plugins["two"].reason
+    assert {name: plugin.formats for name, plugin in plugins.items()} == {"one": 0, "two": 2}
+    assert registry.formats["x"].requires == "y"
+    assert plugins["two"].reason == ""
 
 
 def test_two_entry_points_may_name_one_module(

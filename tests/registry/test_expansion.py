@@ -69,7 +69,7 @@ def test_a_kind_of_step_stands_for_a_conversion(
 
 
 def test_other_fields_are_passed_on(empty: Interop) -> None:
-    """What a step says beside its kind is said of the conversion; the priority is the format's."""
+    """What a step says beside its kind is said of the conversion; what they replace is the format's."""
     fields: dict[str, Any] = {
         "adds": {"immutable"},
         "dtypes": {"float32"},
@@ -80,8 +80,8 @@ def test_other_fields_are_passed_on(empty: Interop) -> None:
         "into": act,
         "name": "other",
     }
-    (expanded,) = expand(empty, Copy(act, **fields), priority=3)
-    assert expanded == declared(effects={"copy"}, priority=3, **fields)
+    (expanded,) = expand(empty, Copy(act, **fields), replaces={"x"})
+    assert expanded == declared(effects={"copy"}, replaces={"x"}, **fields)
 
 
 @pytest.mark.parametrize(

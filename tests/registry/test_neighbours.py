@@ -51,7 +51,7 @@ def interop_declarations():
     ]
 """
 
-#: Who overrides others on purpose, and says so.
+#: Who replaces another on purpose, and says so.
 EXPLICIT = """
 from interop.plugin import *
 
@@ -60,7 +60,7 @@ def viewed(ring):
 
 @hookimpl
 def interop_declarations():
-    return [Conversion("ring", "numpy", viewed, cost=Cost(1e-9), priority=1)]
+    return [Conversion("ring", "numpy", viewed, cost=Cost(1e-9), replaces={"interop-example"})]
 """
 
 PROGRAM = """
@@ -85,7 +85,7 @@ results = {
     "steps": [s.label for s in interop.plan(ring, to="python").steps],
     "specs": [str(interop.spec(ring)), str(interop.spec(array))],
 }
-plugins = {p.distribution: (p.state, p.reason, p.overrides) for p in interop.plugins()}
+plugins = {p.distribution: (p.state, p.reason, p.replaces) for p in interop.plugins()}
 print(json.dumps([results, plugins, records]))
 """
 
@@ -129,8 +129,8 @@ def test_an_unrelated_distribution_changes_no_number(
     """Every result is as without it, and the log and its state say what is left out of it."""
     results, plugins, records = _run(wheel, tmp_path, zzz_hostile=HOSTILE)
     assert results == alone
-    state, reason, overrides = plugins["zzz_hostile"]
-    assert (state, overrides) == ("loaded", [])
+    state, reason, replaces = plugins["zzz_hostile"]
+    assert (state, replaces) == ("loaded", [])
     assert plugins["interop-example"] == ["loaded", "", []]
     for place in (
         "the conversion dlpack → ring",
@@ -164,7 +164,7 @@ results = {
     "a copy": interop.convert(array, to="numpy", copy=True).tolist(),
     "spec": str(interop.spec(array)),
 }
-plugins = {p.distribution: (p.state, p.reason, p.overrides) for p in interop.plugins()}
+plugins = {p.distribution: (p.state, p.reason, p.replaces) for p in interop.plugins()}
 print(json.dumps([results, plugins, records]))
 """
 
@@ -187,13 +187,15 @@ def test_the_first_name_decides_between_strangers_and_both_are_told(
     assert len(records) == reasons.count(" is declared by ")
 
 
-def test_who_overrides_another_is_heard_and_shown(wheel: Path, alone: Any, tmp_path: Path) -> None:
-    """A stated priority counts, and the plugin's state says what it replaces."""
+def test_a_plugin_replaces_what_it_says_that_it_replaces(
+    wheel: Path, alone: Any, tmp_path: Path
+) -> None:
+    """Its conversion is taken, and its state says in whose place."""
     results, plugins, records = _run(wheel, tmp_path, aaa_explicit=EXPLICIT)
     assert results["ring to numpy"] == [1.0, 2.0, 3.0]
     assert results["steps"][0] == "viewed" != alone["steps"][0]
-    overrides = ["the conversion ring → numpy (viewed), with priority 1"]
-    assert plugins["aaa_explicit"] == ["loaded", "", overrides]
+    replaces = ["the conversion ring → numpy (viewed) of interop-example"]
+    assert plugins["aaa_explicit"] == ["loaded", "", replaces]
     assert records == []
 
 
@@ -268,7 +270,7 @@ results = {
     "by protocol": told(lambda: interop.convert(Foreign(), to="numpy")),
     "unknown": told(lambda: interop.convert({1: 2}.items(), to="numpy")),
 }
-plugins = {p.distribution: (p.state, p.reason, p.overrides) for p in interop.plugins()}
+plugins = {p.distribution: (p.state, p.reason, p.replaces) for p in interop.plugins()}
 print(json.dumps([results, plugins, records]))
 """
 

@@ -12,10 +12,10 @@ import pytest
 
 from interop import Conversion, Cost, DtypeNames, Format, Interop
 from interop._registry.declared import OWN, Provenance
-from interop._registry.precedence import declared_by, overrides, settle
+from interop._registry.precedence import declared_by, replacements, settle
 from interop._registry.registry import Registry
 from interop.errors import ConflictError, UnknownValueError
-from interop.plugin import Autodiff, Container, Declaration, make_spec
+from interop.plugin import Autodiff, Container, Copy, Declaration, make_spec
 from tests.toys import Box, copy, labels, toy, view
 
 OURS = Provenance("numpy", OWN, "1")
@@ -59,7 +59,7 @@ def test_a_bundled_conversion_keeps_its_place(rival: Provenance, other: Conversi
     (conflict,) = _conflicts(*declared)
     assert "the conversion a → b is declared by array-interop 1" in conflict
     assert f"by {rival}" in conflict
-    assert "larger priority" in conflict
+    assert "replaces={'array-interop'}" in conflict
 
 
 def test_between_other_distributions_the_first_name_counts() -> None:
@@ -95,29 +95,48 @@ def test_one_distribution_may_declare_several_conversions_in_a_place() -> None:
     assert _is_kept(declared, *declared)
 
 
-def test_a_stated_priority_takes_the_place_whole() -> None:
-    """A narrower declaration leaves nothing of those it overrides, which is no conflict."""
+def test_a_declaration_that_replaces_a_distribution_takes_the_place_whole() -> None:
+    """A narrower declaration leaves nothing of those that it replaces, which is no conflict."""
     one, two = view("a", "b"), copy("a", "b")
-    narrow = view("a", "b", priority=1, dtypes={"float32"}, name="narrow")
-    declared = [(OURS, one), (OURS, two), (AAA, narrow)]
-    assert _is_kept(declared, (AAA, narrow))
-    assert all("whose priority 0 is less than 1" in text for text in _conflicts(*declared))
-    stated = list(overrides(declared_by([one, narrow], AAA)))
-    assert stated == ["the conversion a → b (narrow), with priority 1"]
+    narrow = view("a", "b", replaces={"Array_Interop"}, dtypes={"float32"}, name="narrow")
+    (kept,) = declared_by([narrow], AAA)
+    declared = [(OURS, one), (OURS, two), (OURS, other := view("b", "a")), (AAA, narrow)]
+    assert _is_kept(declared, (OURS, other), (AAA, kept.declaration))
+    assert _conflicts(*declared) == []
+    stated = list(replacements(declared_by([one, narrow], AAA)))
+    assert stated == ["the conversion a → b (narrow) of Array_Interop"]
 
 
-def test_a_priority_below_zero_is_none() -> None:
-    """Nobody gets around a conflict by declaring less than the rest."""
-    own, lesser = view("a", "b"), view("a", "b", priority=-1, name="lesser")
-    assert _is_kept([(OURS, own), (AAA, lesser)], (OURS, own))
-    assert "with the same priority 0" in _conflicts((OURS, own), (AAA, lesser))[0]
+def test_only_the_named_distribution_is_replaced() -> None:
+    """A third one keeps its place, and the conflict with it is told."""
+    own, other = view("a", "b"), view("a", "b", replaces=frozenset({"zzz"}), name="other")
+    assert _is_kept([(OURS, own), (AAA, other)], (OURS, own))
+    (conflict,) = _conflicts((OURS, own), (AAA, other))
+    assert conflict.startswith("the conversion a → b is declared by array-interop 1 (a_to_b) and ")
 
 
-def test_the_same_again_is_harmless() -> None:
-    """An equal declaration is no conflict, and stays that of the first."""
-    own = view("a", "b")
-    assert _is_kept([(AAA, own), (ZZZ, own)], (AAA, own))
-    assert _conflicts((AAA, own), (ZZZ, own)) == []
+def test_two_that_replace_each_other_are_in_conflict() -> None:
+    """The first name counts, as if neither had said so."""
+    one = view("a", "b", replaces=frozenset({"zzz"}))
+    two = view("a", "b", replaces=frozenset({"aaa"}))
+    assert _is_kept([(ZZZ, two), (AAA, one)], (AAA, one))
+    assert len(_conflicts((AAA, one), (ZZZ, two))) == 1
+
+
+def test_a_format_that_is_left_out_replaces_nothing() -> None:
+    """What it says that it replaces stays if it loses another of its places."""
+    own, theirs = Format("x"), Format("y")
+    wide = Format("y", aliases=("x",), replaces=frozenset({"zzz"}))
+    assert _is_kept([(OURS, own), (ZZZ, theirs), (AAA, wide)], (OURS, own), (ZZZ, theirs))
+
+
+def test_the_steps_of_a_format_go_with_it() -> None:
+    """A format that is replaced leaves none of its unary steps."""
+    own = Format("x", dtypes={"float32"}, unary=(Copy(list, name="own"),))
+    other = own._replace(unary=(Copy(list, name="other"),), replaces={"zzz"})
+    for origin, format_ in ((AAA, other), (ZZZ, other)):  # another's, and an earlier one's
+        entries = [*declared_by([own], ZZZ), *declared_by([format_], origin)]
+        assert [getattr(e.declaration, "name", "") for e in settle(entries)[0]] == ["x", "other"]
 
 
 @pytest.mark.parametrize(
@@ -148,9 +167,9 @@ def test_everything_that_is_looked_up_has_one_owner(
 
 
 def test_who_loses_one_place_loses_the_declaration() -> None:
-    """A format that overrides another in one type takes its other types from nobody."""
+    """A format that is replaced in one type leaves its other types to others."""
     own = Format("x", types=("m:T", "m:U"))
-    typed = Format("y", types=("m:T",), priority=1)
+    typed = Format("y", types=("m:T",), replaces=frozenset({OWN}))
     third = Format("z", types=("m:U",))
     assert _is_kept([(OURS, own), (AAA, typed)], (AAA, typed))
     assert _is_kept([(OURS, own), (AAA, typed), (ZZZ, third)], (AAA, typed), (ZZZ, third))
@@ -164,15 +183,15 @@ def test_a_name_comes_before_a_nickname(empty: Interop) -> None:
     assert empty.plan(box, "c").result.format == "a"
 
 
-def test_registering_at_run_time_overrides_nobody_unless_it_says_so(empty: Interop) -> None:
-    """A conversion in a plugin's place is refused, and replaces it with a larger priority."""
+def test_registering_at_run_time_replaces_nobody_unless_it_says_so(empty: Interop) -> None:
+    """A conversion in a plugin's place is refused, unless it says that it replaces that plugin's."""
     registry: Registry = empty._registry
     registry.register([toy("a"), toy("b"), view("a", "b")], ZZZ)
     other = copy("a", "b", dtypes={"float32"})
-    with pytest.raises(ConflictError, match=r"a → b.*zzz 1.*run time.*that of zzz 1.*priority"):
+    with pytest.raises(ConflictError, match=r"a → b.*zzz 1.*run time.*that of zzz 1.*{'zzz'}"):
         empty.register(other)
     assert len(empty.conversions()) == 1
-    empty.register(copy("a", "b", priority=1))
+    empty.register(copy("a", "b", replaces={"zzz"}))
     assert labels(empty.plan(Box("a", [1.0]), "b")) == ["copy_a_to_b"]
     assert registry.provenance["a"] == ZZZ
 
@@ -301,10 +320,10 @@ def test_a_bystander_is_no_way_unless_there_is_no_other(empty: Interop) -> None:
 
 
 def test_a_new_way_between_others_has_to_be_stated(empty: Interop) -> None:
-    """A conversion of a pair that has a longer route replaces that with a priority alone."""
+    """A conversion of a pair that has a longer route is preferred if it says that it replaces it."""
     registry, box = empty._registry, Box("a", [1.0])
     registry.register([toy("a"), toy("b"), toy("c"), view("a", "b"), view("b", "c")], OURS)
     registry.register([view("a", "c", name="shorter")], AAA)
     assert labels(empty.plan(box, "c")) == ["a_to_b", "b_to_c"]
-    registry.register([view("a", "c", name="stated", priority=1)], ZZZ)
+    registry.register([view("a", "c", name="stated", replaces={OWN, "aaa"})], ZZZ)
     assert labels(empty.plan(box, "c")) == ["stated"]

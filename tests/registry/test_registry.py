@@ -10,52 +10,77 @@ from typing import Any
 import pytest
 
 import interop
-from interop import DtypeNames, Format, Interop
+from interop import Conversion, Cost, DtypeNames, Format, Interop
 from interop._registry.declared import Provenance
 from interop._registry.registry import Registry
-from interop.errors import PluginError
-from interop.plugin import Autodiff, Container, Declaration, make_spec
+from interop.errors import ConflictError, PluginError
+from interop.plugin import Autodiff, Container, Copy, Declaration, make_spec
 from interop.plugin.advanced import Namespaces, NoTrace, Problems
 from tests.toys import Box, copy, labels, toy, view
 
 ONE, TWO = Provenance("p", "one", "1.0"), Provenance("q", "two", "2.0")
 
 
-def test_the_same_again_is_harmless() -> None:
-    """Declaring an equal format or conversion twice changes nothing, nor whose it is."""
+def test_what_one_distribution_registers_again_overwrites() -> None:
+    """The latest declaration counts, and the steps of an earlier format go with it."""
     registry = Registry()
-    shared = view("a", "b")
-    registry.register([toy("a"), shared], origin=ONE)
-    registry.register([toy("a"), shared], origin=TWO)
-    assert [d.provenance for d in registry.conversions] == [ONE]
-    assert registry.provenance["a"] == ONE
+    first = toy("a", unary=(Copy(list, name="first"),))
+    second = toy("a", devices=("cpu", "cuda"), unary=(Copy(list, name="second"),))
+    names = DtypeNames("builtins:int", str), DtypeNames("builtins:int", repr)
+    registry.register([first, toy("b"), view("a", "b", cost=Cost(1.0)), names[0]])
+    registry.register([second, view("a", "b", cost=Cost(2.0)), names[1]])
+    assert registry.formats["a"].devices == ("cpu", "cuda")
+    assert {d.conversion.label for d in registry.conversions} == {"a_to_b", "second"}
+    assert {d.conversion.cost.latency for d in registry.conversions} >= {2.0}
+    assert registry.dtype_names == [names[1]]
+
+
+def test_functions_of_other_names_are_other_conversions() -> None:
+    """Two functions between the same formats are no repetition of one, though neither is named."""
+    registry = Registry()
+    registry.register([Conversion("a", "b", list), Conversion("a", "b", tuple, takes={"masked"})])
+    assert [d.conversion.label for d in registry.conversions] == ["list", "tuple"]
+    registry.register([Conversion("a", "b", list, takes={"readonly"})])
+    assert {d.conversion.takes for d in registry.conversions} == {
+        frozenset({"masked"}),
+        frozenset({"readonly"}),
+    }
+
+
+def test_a_conversion_gives_way_to_an_equal_step_of_a_format_registered_later() -> None:
+    """The step stays with its format, whichever came first."""
+    registry = Registry()
+    step = {"effects": {"copy"}, "takes": set(), "name": "copied"}
+    registry.register([Conversion("a", "a", list, **step)])
+    registry.register([toy("a", unary=(Copy(tuple, name="copied"),))])
+    assert [d.conversion.function for d in registry.conversions] == [tuple]
 
 
 def test_one_format_declared_differently_twice_names_both() -> None:
     """A second, different format of one name is refused, and both distributions are named."""
     registry = Registry()
     registry.register([toy("a")], origin=ONE)
-    with pytest.raises(interop.errors.ConflictError, match=r"one 1\.0.*two 2\.0.*INTEROP_DISABLE"):
+    with pytest.raises(ConflictError, match=r"one 1\.0.*two 2\.0.*INTEROP_DISABLE"):
         registry.register([toy("a", devices=("cuda",))], origin=TWO)
 
 
 def test_the_same_conversion_of_two_distributions_is_a_conflict() -> None:
-    """Two like conversions of one priority are refused, and neither is guessed to be right."""
+    """The second is refused, even if it is equal, and the move says how to replace the first."""
     registry = Registry()
-    registry.register([view("a", "b")], origin=ONE)
-    with pytest.raises(interop.errors.ConflictError, match=r"a → b.*one 1\.0.*two 2\.0.*priority"):
-        registry.register([view("a", "b")], origin=TWO)
+    registry.register([shared := view("a", "b")], origin=ONE)
+    with pytest.raises(ConflictError, match=r"a → b.*one 1\.0.*two 2\.0.*replaces={'one'}"):
+        registry.register([shared], origin=TWO)
+    assert [d.provenance for d in registry.conversions] == [ONE]
 
 
-def test_a_larger_priority_replaces_and_a_smaller_one_is_refused() -> None:
-    """The conversion of larger priority counts, whichever came first."""
+def test_a_conversion_replaces_that_of_the_distribution_that_it_names() -> None:
+    """It counts whichever came first, and registering the other again changes nothing."""
     registry = Registry()
-    strong, weak = view("a", "b", priority=1), view("a", "b")
+    strong, weak = view("a", "b", replaces=frozenset({"one"})), view("a", "b")
     registry.register([weak], origin=ONE)
     registry.register([strong], origin=TWO)
     assert [d.conversion for d in registry.conversions] == [strong]
-    with pytest.raises(interop.errors.ConflictError, match=r"two 2\.0.*one 1\.0.* less than 1"):
-        registry.register([weak], origin=ONE)
+    registry.register([weak], origin=ONE)
     assert [d.conversion for d in registry.conversions] == [strong]
 
 
@@ -164,14 +189,13 @@ def test_the_decorator_registers_and_returns_the_function(empty: Interop) -> Non
     ],
     ids=["differentiation", "names of dtypes"],
 )
-def test_what_two_distributions_declare_otherwise_is_a_conflict(
+def test_two_answers_to_one_question_are_a_conflict(
     first: Declaration, second: Declaration
 ) -> None:
-    """Of two answers to one question neither is dropped in silence; the same again is harmless."""
+    """Both distributions are named, and blocking is the only move: these have no `replaces`."""
     registry = Registry()
     registry.register([toy("a"), first], origin=ONE)
-    registry.register([first], origin=TWO)
-    with pytest.raises(interop.errors.ConflictError, match=r"one 1\.0.*two 2\.0"):
+    with pytest.raises(ConflictError, match=r"one 1\.0.*two 2\.0.* counts\. Block one of"):
         registry.register([second], origin=TWO)
     (kept,) = (*registry.autodiffs, *registry.dtype_names)
     functions = (getattr(kept[1], "__wrapped__", kept[1]), *kept[2:])

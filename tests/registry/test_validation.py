@@ -48,7 +48,7 @@ from interop.plugin.advanced import NoTrace
         (Conversion("a", "b", print, changes={"shape"}), "shape"),
         (Conversion("a", "b", print, effects={"explode"}), "the effect 'explode'; the effects are"),
         (Conversion("a", "b", print, shares=False), "shares=False and no effect"),
-        (Conversion("a", "b", print, priority=1.5), "priority=1.5"),  # type: ignore[arg-type]
+        (Conversion("a", "b", print, replaces="x"), "replaces='x'"),  # type: ignore[arg-type]
         (Conversion("a", "b", print, cost=1e-6), "cost=1e-06"),  # type: ignore[arg-type]
         (Conversion("a", "b", print, cost=Cost(float("inf"))), "cost="),
         (Conversion("a", "b", print, cost=Cost(1e-6, 0.0)), "cost="),

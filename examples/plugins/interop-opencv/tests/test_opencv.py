@@ -39,7 +39,7 @@ def test_it_is_read_once() -> None:
 
     [format_] = interop_opencv.interop_declarations()
     wrapper = format_.wrapper._replace(unwrap=read)
-    mine.register(format_._replace(wrapper=wrapper, name="again", priority=1))
+    mine.register(format_._replace(wrapper=wrapper, name="again", replaces={"interop-opencv"}))
     image = cv2.UMat(np.ones((2, 3), "float32"))
     assert mine.convert(image, to="torch", dtype="float64").sum() == 6
     assert readings == [image]
