@@ -15,7 +15,7 @@ from interop._registry.declared import OWN, Provenance
 from interop._registry.precedence import declared_by, replacements, settle
 from interop._registry.registry import Registry
 from interop.errors import ConflictError, UnknownValueError
-from interop.plugin import Autodiff, Container, Copy, Declaration, make_spec
+from interop.plugin import Autodiff, Container, Copy, Declaration, Drop, make_spec
 from tests.toys import Box, copy, labels, toy, view
 
 OURS = Provenance("numpy", OWN, "1")
@@ -130,13 +130,15 @@ def test_a_format_that_is_left_out_replaces_nothing() -> None:
     assert _is_kept([(OURS, own), (ZZZ, theirs), (AAA, wide)], (OURS, own), (ZZZ, theirs))
 
 
-def test_the_steps_of_a_format_go_with_it() -> None:
-    """A format that is replaced leaves none of its unary steps."""
-    own = Format("x", dtypes={"float32"}, unary=(Copy(list, name="own"),))
-    other = own._replace(unary=(Copy(list, name="other"),), replaces={"zzz"})
-    for origin, format_ in ((AAA, other), (ZZZ, other)):  # another's, and an earlier one's
-        entries = [*declared_by([own], ZZZ), *declared_by([format_], origin)]
-        assert [getattr(e.declaration, "name", "") for e in settle(entries)[0]] == ["x", "other"]
+@pytest.mark.parametrize(("owner", "other"), [(ZZZ, AAA), (AAA, ZZZ), (ZZZ, ZZZ)])
+def test_the_steps_of_a_format_go_with_it(owner: Provenance, other: Provenance) -> None:
+    """One that is replaced or overwritten leaves none of its unary steps, which is no conflict."""
+    format_ = Format("x", dtypes={"float32"}, unary=(Drop("masked", list, name="own"),))
+    again = format_._replace(unary=(Copy(list, name="other"),), replaces={"aaa", "zzz"})
+    kept, conflicts = settle([*declared_by([format_], owner), *declared_by([again], other)])
+    assert [getattr(entry.declaration, "name", "") for entry in kept] == ["x", "other"]
+    assert {entry.provenance for entry in kept} == {other}
+    assert conflicts == []
 
 
 @pytest.mark.parametrize(
