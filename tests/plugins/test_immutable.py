@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 
 import jax
 import numpy as np
 import pytest
+import torch
 
 import interop
+from interop.errors import RefusedError
 from interop_plugins.jax import describe as jax_plugin
+from interop_plugins.tensorflow import describe as tensorflow_plugin
 from tests.cases import together
 from tests.plugins.immutable import DTYPES, SHARED_WITH_TORCH, Framework, framework
-from tests.plugins.promises import NAMES, check_arrivals, check_departures
-from tests.plugins.values import numbers, same, start
+from tests.plugins.promises import (
+    LARGE_CASTS,
+    NAMES,
+    check_arrivals,
+    check_departures,
+    large,
+    peak_of,
+)
+from tests.plugins.values import numbers, numpy_dtype, same, start
 
 SHAPES = [(3, 4), (), (0, 3), (70, 500)]
+#: By framework, the dtypes that it holds without an option, and those of them that torch has.
+HELD = DTYPES | {"jax": jax_plugin.DTYPES - jax_plugin.WIDE}
+FROM_TORCH = SHARED_WITH_TORCH | {"jax": SHARED_WITH_TORCH["jax"] - jax_plugin.WIDE}
+#: By framework, a shape of so many elements that its plugin copies them in another way.
+MANY = {"jax": (300, 500), "mlx": (70, 500), "tensorflow": (1100, 1000)}
+#: By framework, dtypes of which a large array is copied by the framework itself, and not before.
+COPIED_BY_ITSELF = {
+    "jax": jax_plugin.PACKED,
+    "tensorflow": tensorflow_plugin.NARROW - {"bfloat16"},
+}
+#: Frameworks that share memory which their plugin allocates.
+ALIGNING = [name for name in DTYPES if name != "mlx"]
 # Its place before JAX 0.8.
 enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
 
@@ -40,7 +63,7 @@ def of(name: str, dtype: str) -> Framework:
 
 @together("shape", SHAPES)
 @pytest.mark.parametrize(("name", "dtype"), cases(DTYPES))
-def test_described(name, dtype, shape):
+def test_the_spec_states_the_facts_and_that_memory_never_changes(name, dtype, shape):
     """The spec states dtype, shape, device and bytes, and that the memory never changes."""
     spec = interop.spec(of(name, dtype).make(dtype, shape))
     assert (spec.format, spec.dtype, spec.device) == (name, dtype, "cpu")
@@ -50,7 +73,7 @@ def test_described(name, dtype, shape):
 
 @together("shape", SHAPES)
 @pytest.mark.parametrize(("name", "dtype"), cases(DTYPES))
-def test_to_numpy(name, dtype, shape):
+def test_numpy_shares_the_memory_read_only(name, dtype, shape):
     """NumPy shares the memory, read-only, unless elements are packed; a copy is its own."""
     given = of(name, dtype)
     value, packed = given.make(dtype, shape), dtype in given.packed
@@ -69,7 +92,7 @@ def test_to_numpy(name, dtype, shape):
 
 @together("shape", SHAPES)
 @pytest.mark.parametrize(("name", "dtype"), cases(SHARED_WITH_TORCH))
-def test_to_torch(name, dtype, shape):
+def test_torch_shares_the_memory_unless_forbidden(name, dtype, shape):
     """torch shares the memory unless that is forbidden."""
     given = of(name, dtype)
     value = given.make(dtype, shape)
@@ -111,27 +134,173 @@ def test_every_number_arrives(name, dtype, x64):
         check_arrivals(name, dtype, DTYPES[name] - lacking)
 
 
+# ---------------------------------------------------------------------- into the framework
+
+
+@pytest.mark.parametrize("name", [marked(name) for name in DTYPES])
+def test_the_module_and_the_class_name_the_format(name):
+    """A request may name the dense format by its module or its class, and a value stays itself."""
+    for target in framework(name).names:
+        value = interop.convert(np.ones(2, "f4"), to=target)
+        assert interop.spec(value).format == name
+        assert interop.convert(value, to=target) is value
+    assert interop.spec(interop.convert([1.0], like=value, dtype="float32")).format == name
+
+
+@together("shape", [*SHAPES, "many"])
+@pytest.mark.parametrize(("name", "dtype"), cases(HELD))
+def test_arrays_of_numpy_are_copied_however_they_are_aligned(name, dtype, shape):
+    """A framework gets a copy of the elements, so that nobody can change its array."""
+    given = of(name, dtype)
+    expected = numbers(dtype, MANY[name] if shape == "many" else shape)
+    for offset in range(0, 64, 16):
+        raw = np.empty(expected.nbytes + 128, "u1")
+        raw = raw[-start(raw) % 64 + offset :]
+        source = raw[: expected.nbytes].view(expected.dtype).reshape(expected.shape)
+        source[...] = expected
+        result = interop.convert(source, to=name)
+        source[...] = 0 if dtype != "float8_e8m0fnu" else 4
+        assert same(given.read(result), expected)
+        spec = interop.spec(result)
+        assert (spec.dtype, spec.traits) == (dtype, {"immutable"})
+    route = interop.plan(source, to=name)
+    assert (route.effects, route.aliases) == ({"copy"}, False)
+    with pytest.raises(RefusedError, match="leave out copy=False"):
+        interop.convert(source, to=name, copy=False)
+
+
+@together("shape", SHAPES)
+@pytest.mark.parametrize(("name", "dtype"), cases(FROM_TORCH))
+def test_tensors_are_copied_once_and_in_order(name, dtype, shape):
+    """A tensor's elements are copied in order, whatever its strides, and later writes stay out."""
+    given, plain = of(name, dtype), numbers(dtype, shape)
+    source = interop.convert(plain, to="torch", copy=True)
+    route = interop.plan(source, to=name)
+    assert [step.writes for step in route.steps].count(True) == 1
+    views = [(source, plain)]
+    if len(shape) > 1:
+        views += [(source.mT, plain.T), (source[:, ::2], plain[:, ::2])]
+    results = [interop.convert(value, to=name) for value, _ in views]
+    source.zero_()
+    for result, (_, expected) in zip(results, views, strict=True):
+        assert same(given.read(result), np.ascontiguousarray(expected).reshape(expected.shape))
+
+
+@pytest.mark.parametrize("name", [marked(name) for name in DTYPES])
+def test_graphs_and_lazy_tensors_are_resolved_and_masks_refused(name):
+    """A tensor's graph, conjugation and negation are resolved on the way, and no mask is lost."""
+    read = framework(name).read
+    assert read(interop.convert(torch.ones(3, requires_grad=True), to=name)).tolist() == [1, 1, 1]
+    conjugate = torch.tensor([1 + 2j, 3 - 1j]).conj()
+    assert read(interop.convert(conjugate, to=name)).tolist() == [1 - 2j, 3 + 1j]
+    assert read(interop.convert(conjugate.imag, to=name)).tolist() == [-2, 1]
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(np.ma.array([1.0, 2], dtype="f4", mask=[0, 1]), to=name)
+    with pytest.raises(RefusedError, match="no data"):
+        interop.convert(torch.empty(3, device="meta"), to=name)
+
+
 @pytest.mark.parametrize("name", [marked(name) for name in DTYPES])
 @pytest.mark.parametrize("size", [6, 1100])
+@together("dtype", ["float32", "bfloat16", "int32", "complex64"])
 @together(
     "odd",
     [
         lambda a: a.T,
         lambda a: a[::-1, ::-2],
         lambda a: np.broadcast_to(a[0], a.shape),
-        lambda a: a.astype(">f4"),
-        lambda a: np.frombuffer(a.tobytes(), "f4"),
-        lambda a: np.frombuffer(b"x" + a.tobytes(), "f4", offset=1),
+        lambda a: a.astype(a.dtype.newbyteorder(">")) if a.dtype.isbuiltin == 1 else a,
+        lambda a: np.frombuffer(a.tobytes(), a.dtype),
+        lambda a: np.frombuffer(b"x" + a.tobytes(), a.dtype, offset=1),
         lambda a: a[0, 0],
         lambda a: a.view(np.matrix),
     ],
 )
-def test_memory_of_every_kind(name, size, odd):
+def test_memory_of_every_kind_arrives_in_order(name, size, dtype, odd):
     """Transposed, reversed, repeated, swapped, read-only and unaligned memory arrives in order."""
     framework(name)
-    value = odd(np.arange(size * size, dtype="f4").reshape(size, size))
+    numpys = numpy_dtype(dtype)
+    value = odd(np.arange(size * size).reshape(size, size).astype(numpys))
     result = interop.convert(value, to=name)
     assert interop.spec(result).traits == {"immutable"}
     arrived = interop.convert(result, to="numpy")
-    assert same(arrived, np.ascontiguousarray(value, "f4").reshape(value.shape))
+    assert same(arrived, np.ascontiguousarray(value, numpys).reshape(value.shape))
     assert name != "tensorflow" or start(arrived) % 64 == 0
+
+
+# ---------------------------------------------------------------------- casts and copies
+
+
+@pytest.mark.parametrize("size", [5, 1_500_000])
+@together("source", ["numpy", "torch", "itself"])
+@pytest.mark.parametrize("name", [marked(name) for name in DTYPES])
+def test_casts_are_numpys(name, source, size):
+    """The result has the requested dtype and NumPy's numbers; complex numbers give real parts."""
+    read = framework(name).read
+    array = np.arange(size, dtype="f4") % 100
+    value = interop.convert(array, to=name if source == "itself" else source)
+    for dtype in ("int8", "float16", "bfloat16", "uint32", "complex64", "float64", "bool"):
+        if dtype in HELD[name]:
+            result = interop.convert(value, to=name, dtype=dtype)
+            assert same(read(result), array.astype(numpy_dtype(dtype)))
+    complex_ = interop.convert(array + 1j, to=name, dtype="complex64")
+    assert same(read(interop.convert(complex_, to=name, dtype="float32")), array)
+    assert same(interop.convert(value, to="numpy"), array)
+
+
+@pytest.mark.parametrize(("source", "target"), LARGE_CASTS)
+@pytest.mark.parametrize("name", [marked(name) for name in ALIGNING])
+def test_a_large_cast_takes_the_memory_of_its_result_once(name, source, target, monkeypatch):
+    """Elements are cast while they are copied to where the framework has them, without a copy."""
+    given = framework(name)
+    for value in large(source):
+        convert = partial(interop.convert, value, to=name, dtype=target)
+        result, peak = peak_of(convert)
+        assert peak < 1.1 * interop.spec(result).nbytes
+        assert same(given.read(result), value.real.astype(numpy_dtype(target)))
+    module, function = given.aligned
+    written, allocate = [], getattr(module, function)
+
+    def recorded(*arguments):
+        written.append(allocate(*arguments))
+        return written[-1]
+
+    monkeypatch.setattr(module, function, recorded)
+    assert [given.address(convert())] == [start(array) for array in written]
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("float64", "float32"), ("int64", "int32"), ("int64", "float32"), ("complex128", "complex64")],
+)
+@pytest.mark.parametrize("name", [marked(name) for name in ALIGNING])
+def test_a_large_tensor_is_cast_on_the_way(name, source, target):
+    """torch's tensors, too, are written once."""
+    framework(name)
+    value = torch.ones(2**20, dtype=getattr(torch, source))
+    route = interop.plan(value, to=name, dtype=target)
+    assert [step.writes for step in route.steps].count(True) == 1
+    result, peak = peak_of(lambda: interop.convert(value, to=name, dtype=target))
+    assert peak < 1.1 * interop.spec(result).nbytes
+
+
+@pytest.mark.parametrize(("name", "dtype"), cases(COPIED_BY_ITSELF))
+def test_large_arrays_that_the_framework_copies_are_copied_once(name, dtype):
+    """A large array of a dtype that a framework packs, or never shares, is not copied before."""
+    of(name, dtype)
+    value = numbers(dtype, (2**20,))
+    result, peak = peak_of(lambda: interop.convert(value, to=name))
+    assert same(interop.convert(result, "numpy"), value)
+    assert peak < 1.1 * value.nbytes
+
+
+@together("shape", [*SHAPES, (300, 500)])
+@pytest.mark.parametrize(("name", "dtype"), cases(DTYPES))
+def test_copies_are_other_arrays(name, dtype, shape):
+    """``copy=True`` gives another array of the same elements, of 64 bits too."""
+    given = of(name, dtype)
+    value = given.make(dtype, shape)
+    result = interop.convert(value, to=name, copy=True)
+    assert result is not value
+    assert not interop.spec(value).nbytes or given.address(result) != given.address(value)
+    assert same(given.read(result), numbers(dtype, shape))

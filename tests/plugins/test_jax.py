@@ -18,29 +18,16 @@ import interop
 from interop.errors import BadRequestError, Declined, InteropError, RefusedError
 from interop_plugins.jax import dense, describe
 from tests.cases import together
-from tests.plugins.immutable import SHARED_WITH_TORCH, framework
+from tests.plugins.immutable import framework
 from tests.plugins.promises import (
-    LARGE_CASTS,
     is_kept,
-    large,
-    peak_of,
 )
-from tests.plugins.values import labels, numbers, numpy_dtype, same, start
+from tests.plugins.values import labels, same, start
 
-NAMES = sorted(describe.DTYPES)
-NARROW = sorted(describe.DTYPES - describe.WIDE)
-TORCH = sorted(SHARED_WITH_TORCH["jax"])
 array, address = framework("jax").make, framework("jax").address
 
 # Its place before JAX 0.8.
 enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
-
-
-def tensor(name, shape=(3, 4)):
-    a = numbers(name, shape)
-    if name not in describe.NARROW:
-        return torch.from_numpy(a)
-    return torch.from_numpy(a.view(f"u{a.itemsize}")).view(getattr(torch, name))
 
 
 # ------------------------------------------------------------------ describing
@@ -66,15 +53,6 @@ def test_dtypes_by_their_objects():
     result = interop.convert(np.arange(3.0), to="jax", dtype=jnp.bfloat16)
     assert result.dtype == jnp.bfloat16
     assert interop.convert(jnp.ones(2), to=np.ndarray, dtype=jnp.float16).dtype == np.float16
-
-
-def test_named_targets():
-    """The module and the array type name the dense format."""
-    for target in ("jax", jax, jax.Array):
-        assert interop.spec(interop.convert(np.ones(2, "f4"), to=target)).format == "jax"
-    value = jnp.ones(3)
-    assert interop.convert(value, to="jax") is value
-    assert interop.spec(interop.convert([1.0], like=value, dtype="float32")).format == "jax"
 
 
 # ------------------------------------------------------------------ out of JAX
@@ -130,106 +108,6 @@ def test_layouts_of_the_users_choice():
 # ------------------------------------------------------------------ into JAX
 
 
-@together("shape", [(3, 4), (), (0, 3), (300, 500)])
-@pytest.mark.parametrize("name", NARROW)
-def test_from_numpy(name, shape):
-    """JAX gets a copy, however the memory is aligned, so that nobody can change its array."""
-    for offset in range(0, 64, 16):
-        raw = np.empty(numbers(name, shape).nbytes + 128, "u1")
-        raw = raw[-start(raw) % 64 + offset :]
-        source = raw[: numbers(name, shape).nbytes].view(numpy_dtype(name)).reshape(shape)
-        source[...] = numbers(name, shape)
-        result = interop.convert(source, to="jax")
-        source[...] = 0
-        assert same(result, numbers(name, shape))
-        assert str(result.dtype) == name
-    with pytest.raises(RefusedError, match="copy"):
-        interop.convert(source, to="jax", copy=False)
-
-
-@together("shape", [(3, 4), (), (0, 3), (300, 500)])
-@pytest.mark.parametrize("name", sorted(set(TORCH) - describe.WIDE))
-def test_from_torch(name, shape):
-    """JAX gets a copy of a tensor's elements, in order."""
-    value = tensor(name, shape)
-    source = value.mT if len(shape) > 1 else value
-    result = interop.convert(source, to="jax")
-    expected = numbers(name, shape)
-    assert same(result, np.ascontiguousarray(expected.T) if len(shape) > 1 else expected)
-    value.zero_()
-    assert same(result, np.ascontiguousarray(expected.T) if len(shape) > 1 else expected)
-
-
-def test_lazy_tensors():
-    """A tensor's graph, conjugation and negation are resolved on the way."""
-    value = torch.ones(3, requires_grad=True)
-    assert interop.convert(value, to="jax").tolist() == [1, 1, 1]
-    conj = torch.tensor([1 + 2j, 3 - 1j]).conj()
-    assert interop.convert(conj, to="jax").tolist() == [1 - 2j, 3 + 1j]
-    assert interop.convert(conj.imag, to="jax").tolist() == [-2, 1]
-
-
-def test_masks_and_zeros_of_no_memory():
-    """A mask is not lost silently, and a tensor without memory is refused."""
-    with pytest.raises(RefusedError, match="drop_mask"):
-        interop.convert(np.ma.array([1.0, 2], dtype="f4", mask=[0, 1]), to="jax")
-    with pytest.raises(RefusedError, match="no data"):
-        interop.convert(torch.empty(3, device="meta"), to="jax")
-
-
-@pytest.mark.parametrize("size", [5, 100_000])
-@pytest.mark.parametrize("source", ["numpy", "torch", "jax"])
-def test_casts(source, size):
-    """The result has the requested dtype, and complex numbers give their real part."""
-    a = np.arange(size, dtype="f4") % 100
-    value = interop.convert(a, to=source)
-    for dtype in ("int8", "float16", "bfloat16", "uint32", "complex64"):
-        result = interop.convert(value, to="jax", dtype=dtype)
-        assert same(result, a.astype(numpy_dtype(dtype)))
-    real = interop.convert(
-        interop.convert(a + 1j, to="jax", dtype="complex64"), "jax", dtype="float32"
-    )
-    assert same(real, a)
-
-
-def recorded(monkeypatch, function):
-    """Let a function that makes arrays keep them in a list, and return the list."""
-    arrays = []
-    make = getattr(dense, function)
-
-    def making(*arguments):
-        arrays.append(make(*arguments))
-        return arrays[-1]
-
-    monkeypatch.setattr(dense, function, making)
-    return arrays
-
-
-@pytest.mark.parametrize(("source", "target"), LARGE_CASTS)
-def test_a_large_cast_takes_the_memory_of_its_result_once(source, target, monkeypatch):
-    """Elements are cast while they are copied to where JAX has them."""
-    for value in large(source):
-        convert = partial(interop.convert, value, to="jax", dtype=target)
-        result, peak = peak_of(convert)
-        assert peak < 1.1 * result.nbytes
-        assert same(result, value.real.astype(numpy_dtype(target)))
-    written = recorded(monkeypatch, "_aligned")
-    assert [address(convert())] == [start(array) for array in written]  # JAX does not copy it
-
-
-@pytest.mark.parametrize(
-    ("source", "target"),
-    [("float64", "float32"), ("int64", "int32"), ("int64", "float32"), ("complex128", "complex64")],
-)
-def test_a_large_tensor_is_cast_on_the_way(source, target):
-    """torch's tensors, too, are written once."""
-    value = torch.ones(2**20, dtype=getattr(torch, source))
-    route = interop.plan(value, to="jax", dtype=target)
-    assert [step.writes for step in route.steps].count(True) == 1
-    result, peak = peak_of(lambda: interop.convert(value, to="jax", dtype=target))
-    assert peak < 1.1 * result.nbytes
-
-
 @pytest.mark.parametrize("name", sorted(describe.PACKED))
 def test_packed_elements_take_the_memory_they_lie_in(name: str) -> None:
     """The reported memory ends where the packed elements do, and not where bytes would."""
@@ -238,25 +116,6 @@ def test_packed_elements_take_the_memory_they_lie_in(name: str) -> None:
     ((address, length),) = describe.memory(x)
     assert length == (2 if name.endswith("2") else 3)
     assert address == x.unsafe_buffer_pointer()
-
-
-@pytest.mark.parametrize("name", sorted(describe.PACKED))
-def test_large_packed_arrays(name):
-    """JAX packs the elements of an array as they lie, without a copy of them."""
-    value = numbers(name, (2**20,))
-    result, peak = peak_of(lambda: interop.convert(value, to="jax"))
-    assert same(interop.convert(result, "numpy"), value)
-    assert peak < 1.1 * value.nbytes
-
-
-@pytest.mark.parametrize("name", NAMES)
-@together("shape", [(3, 4), (300, 500)])
-def test_copies(name, shape):
-    """``copy=True`` gives another array of the same elements, of 64 bits too."""
-    value = array(name, shape)
-    result = interop.convert(value, to="jax", copy=True)
-    assert address(result) != address(value)
-    assert same(result, value)
 
 
 # ------------------------------------------------------------------ 64 bits
