@@ -39,7 +39,7 @@ def test_the_caller_gets_back_its_own_framework(make: Any) -> None:
     assert np.asarray(result).tolist() == [-2.0, 0.0, 2.0]
 
 
-def test_it_keeps_its_name_and_docstring() -> None:
+def test_decorated_functions_keep_name_and_docstring() -> None:
     """The decorated function looks like the one that was decorated."""
     assert (centred.__name__, centred.__doc__) == ("centred", "Return `x` less its mean, scaled.")
 
@@ -385,7 +385,7 @@ def test_without_parentheses_the_annotations_name_the_format() -> None:
     assert result.tolist() == [1.0, 2.0]
 
 
-def test_it_decorates_functions_alone() -> None:
+def test_accepts_refuses_what_is_not_a_function() -> None:
     """What is not a function is refused where it is decorated, classes included."""
     with pytest.raises(BadRequestError, match=r"accepts decorates functions, not values of int\.$"):
         interop.accepts("numpy")(3)  # type: ignore[arg-type]

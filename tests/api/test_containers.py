@@ -318,7 +318,7 @@ _OTHERS: dict[str, Any] = {
 
 
 @together("name", list(_OTHERS))
-def test_what_is_no_number_passes_through_a_tree(name: str) -> None:
+def test_convert_tree_passes_text_and_objects_through(name: str) -> None:
     """Arrays of text, objects and dates come back as they are, unless others are refused by path."""
     value, tensor = _OTHERS[name], torch.ones(2)
     for to in ("torch", "jax"):
@@ -384,7 +384,7 @@ class Samples(Sequence[torch.Tensor]):
         (Samples, "make a list of it first"),
     ],
 )
-def test_what_holds_arrays_and_is_not_opened_is_refused(make: Any, move: str) -> None:
+def test_convert_tree_refuses_models_iterators_and_sets_of_arrays(make: Any, move: str) -> None:
     """Models, iterators, sets, views and sequences of arrays never come back as they are."""
     for others in ("keep", "convert"):
         with pytest.raises(UnknownValueError, match=move):

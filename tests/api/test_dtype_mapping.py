@@ -42,7 +42,7 @@ def test_every_entrance_follows_a_mapping(dtype: str, expected: torch.dtype) -> 
     assert dtype_of(array) == expected
 
 
-def test_what_a_mapping_does_not_name_is_shared() -> None:
+def test_values_of_dtypes_that_a_mapping_lacks_are_shared() -> None:
     """A value of another dtype goes the way it goes without a mapping."""
     array = np.arange(3, dtype="uint8")
     result = interop.convert(array, to="torch", dtype=SIGNED)

@@ -51,7 +51,7 @@ def test_formats_of_one_layout_exchange_their_arrays(loaded: Interop) -> None:
     assert inspection.exchanges_with(format_named("numpy", loaded)) == []
 
 
-def test_what_is_forgotten_is_planned_again(
+def test_forget_lets_the_next_call_plan_again(
     empty: Interop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second call plans nothing; after `forget` it plans as the first one did."""

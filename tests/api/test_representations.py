@@ -92,7 +92,7 @@ def test_a_spec_shows_the_fields_that_say_something() -> None:
     assert cells["traits"] == "['noncontiguous']"
 
 
-def test_what_a_plugin_calls_itself_is_no_html() -> None:
+def test_names_of_plugins_are_escaped_in_html() -> None:
     """Names are text in the HTML, whatever they hold."""
     mine = interop.Interop(plugins=False)
     mine.register(interop.Format("<b>&", describe=lambda x: x, types=("m:T",), dtypes={"int8"}))

@@ -99,7 +99,7 @@ _VALUES = [_array, _stated, _dtype, _dlpack, _interface, _proxy, _arrow, _stream
 
 @together("make", _VALUES)
 @together("kind", [OSError, ValueError, GoneError, KeyError, ZeroDivisionError])
-def test_what_a_value_raises_becomes_an_error_of_interops(make: Any, kind: type) -> None:
+def test_errors_of_values_become_errors_that_name_the_leaf(make: Any, kind: type) -> None:
     """It is a BufferError that names the leaf, whatever the value has raised."""
     for to in ("numpy", "torch"):
         original = kind("closed")

@@ -63,7 +63,7 @@ def test_the_entry_point_is_declared() -> None:
         (("graph", "--nonsense"), 2, "No such option: --nonsense"),
     ],
 )
-def test_what_goes_wrong_is_a_sentence(
+def test_refusals_are_one_line_and_an_exit_code(
     args: tuple[str, ...], code: int, reason: str, run: Run, tmp_path: Path
 ) -> None:
     """A refusal is a line on standard error and a code, with no traceback and nothing written."""
@@ -155,7 +155,7 @@ def test_plan_shows_the_route_and_what_was_refused(run: Run) -> None:
 
 
 @pytest.mark.parametrize("args", [("plan", "a", "b"), ("formats",), ("conversions",)], ids=" ".join)
-def test_who_declared_it_is_shown_where_that_is_another_distribution(
+def test_the_distribution_is_listed_where_it_is_not_interops(
     args: tuple[str, ...], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The column is left out while all that is listed comes with interop."""
@@ -192,7 +192,7 @@ def test_plan_takes_the_keywords_of_convert(run: Run) -> None:
     assert stored["source"]["nnz"] == 2**19
 
 
-def test_what_is_not_installed_is_told_of_a_plan_and_of_conversions(
+def test_plans_and_conversions_name_missing_frameworks(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Text and JSON say that a framework is missing, and the list does not call its steps ready."""
@@ -592,9 +592,7 @@ def test_the_doctor_says_what_it_could_not_try(
 
 
 @pytest.mark.usefixtures("ill")
-def test_what_is_wrong_is_red_where_colors_are_seen(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_pairs_are_red_on_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal the cell of a wrong pair is red; in a pipe there is no color at all."""
     assert "\x1b" not in run("doctor").stdout
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -690,7 +688,7 @@ def _complaint(args: str, stdout: Any) -> tuple[int, str]:
     "args",
     ["conversions", "conversions --json", "plan -h", "plan numpy python", "doctor --no-convert"],
 )
-def test_whoever_stops_reading_sees_no_error(args: str) -> None:
+def test_a_closed_pipe_ends_the_command_without_an_error(args: str) -> None:
     """Once its pipe is closed, as by ``head``, the command ends with 0 and says nothing."""
     reading, writing = os.pipe()
     os.close(reading)
@@ -703,7 +701,7 @@ def test_whoever_stops_reading_sees_no_error(args: str) -> None:
 @pytest.mark.parametrize(
     "args", ["formats", "formats --json", "plan numpy python", "-h", "--version"]
 )
-def test_what_cannot_be_written_is_a_sentence(args: str) -> None:
+def test_a_full_disk_is_an_error_of_one_line(args: str) -> None:
     """Where the disk is full, the command ends with 1 and says so."""
     with open("/dev/full", "w", encoding="utf-8") as full:
         complaint = _complaint(args, full)
@@ -792,7 +790,7 @@ def test_a_broken_promise_is_code_1(run: Run, monkeypatch: pytest.MonkeyPatch) -
     assert run("check", "numpy", "--json").exit_code == 1
 
 
-def test_what_cannot_be_checked_is_a_sentence(run: Run) -> None:
+def test_check_refuses_an_unknown_name_in_one_line(run: Run) -> None:
     """A name that nothing has is an error with a code, and no traceback."""
     result = run("check", "no_such_thing_at_all")
     assert result.exit_code == 2
@@ -923,7 +921,7 @@ def test_the_doctors_frameworks_fit_a_terminal_of_80_columns(
 
 
 @pytest.mark.usefixtures("narrow")
-def test_what_does_not_fit_a_line_goes_on_below_its_beginning(run: Run) -> None:
+def test_long_lines_are_wrapped_below_their_beginning(run: Run) -> None:
     """Long values of a record are indented as the record is, and a refusal below its bullet."""
     lines = _plain(run("formats").stdout)
     assert any(line.startswith("    devices: ") and line.endswith(",") for line in lines)
@@ -1090,7 +1088,7 @@ def test_with_json_nothing_else_reaches_standard_output(command: str, tmp_path: 
         assert lines <= set(result.stderr.splitlines())
 
 
-def test_what_frameworks_log_while_measuring_is_dropped(capfd: pytest.CaptureFixture[str]) -> None:
+def test_quiet_drops_what_frameworks_log(capfd: pytest.CaptureFixture[str]) -> None:
     """Inside of ``quiet`` neither Python nor compiled code reaches the terminal; outside both do."""
     from interop._cli.output import quiet
 

@@ -79,7 +79,7 @@ def test_a_framework_that_works_is_ready(diagnose_odd: DiagnoseOdd) -> None:
         pytest.param("import time; time.sleep(600)", "timed out after 8 s", marks=pytest.mark.slow),
     ],
 )
-def test_what_breaks_at_import_is_a_finding(
+def test_a_framework_that_breaks_at_import_is_a_finding(
     diagnose_odd: DiagnoseOdd, framework: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However it breaks, there is a sentence, a command that fixes it, and what it disables."""
@@ -126,7 +126,7 @@ def test_a_plugin_that_cannot_tell_blames_no_framework(
     assert finding == Finding("odd", text, "report it to interop-odd")
 
 
-def test_what_a_framework_warns_of_at_import_is_noted(diagnose_odd: DiagnoseOdd) -> None:
+def test_warnings_of_a_framework_about_itself_are_noted(diagnose_odd: DiagnoseOdd) -> None:
     """Warnings about itself are passed on; those about the code of who imports it are not."""
     framework = (
         "import warnings\nwarnings.warn('built for another numpy')\n"
@@ -189,7 +189,7 @@ def test_the_extras_of_bundled_plugins_state_minimum_versions() -> None:
         ("lost>=2; python_version<'3'", ""),
     ],
 )
-def test_what_a_plugin_requires_in_any_case_is_compared(
+def test_requirements_without_an_extra_are_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs: str, problem: str
 ) -> None:
     """A requirement without an extra that is not met is a finding with the line that meets it."""

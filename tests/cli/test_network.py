@@ -40,7 +40,7 @@ def test_formats_of_one_layout_are_linked_by_their_components(loaded: Interop) -
     assert "by its components" in links["scipy.csr", "torch.sparse_csr"].names
 
 
-def test_what_json_holds_is_the_whole_network(empty: Interop) -> None:
+def test_json_holds_a_row_for_each_format_and_link(empty: Interop) -> None:
     """It has a row for each format and for each link."""
     shown = network(_three(empty))
     document = json.loads(json.dumps(shown.as_dict()))

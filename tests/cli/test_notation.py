@@ -81,7 +81,7 @@ def test_a_framework_stands_for_its_first_dense_format_of_that_many_axes(
         ("torch.mkldnn:int64", BadRequestError, "torch.mkldnn does not hold int64 on cpu; it"),
     ],
 )
-def test_what_is_no_word_is_told_with_the_next_move(
+def test_unknown_words_are_errors_that_name_the_known_ones(
     text: str, error: type[Exception], reason: str
 ) -> None:
     """Whatever cannot be meant is an error that says what can be."""
@@ -117,7 +117,7 @@ def test_a_sparse_array_stores_the_share_that_is_said() -> None:
     assert (sparse.nnz, sparse.nbytes) == (2500, 2500 * (8 + 4) + 101 * 4)
 
 
-def test_what_is_left_out_is_what_the_format_can_be(empty: Interop) -> None:
+def test_omitted_words_default_to_what_the_format_holds(empty: Interop) -> None:
     """Device, dtype and number of axes are the format's own where nothing is said."""
     empty.register(
         toy("a", devices=("npu",), dtypes=frozenset({"int64"}), ndims=frozenset({1})),

@@ -48,7 +48,9 @@ def test_where_nothing_is_wrong_all_pairs_are_right(trial_of: Callable[..., Tria
     assert json.loads(json.dumps(trial.as_dict()))["pairs"][0]["source"]
 
 
-def test_what_can_be_read_only_once_is_made_anew(trial_of: Callable[..., Trial]) -> None:
+def test_values_that_can_be_read_only_once_are_made_for_every_pair(
+    trial_of: Callable[..., Trial],
+) -> None:
     """A value that hands its numbers over does so for every pair."""
     once = "import numpy; numbers, box.numbers = box.numbers, (); "
     trial = trial_of(to_python=once + "return numpy.array(numbers, 'float32')")
@@ -83,7 +85,7 @@ def test_an_error_is_a_failure_with_its_words(trial_of: Callable[..., Trial]) ->
         pytest.param("import time; time.sleep(600)", "timed out after 6 s", marks=pytest.mark.slow),
     ],
 )
-def test_what_crashes_or_hangs_is_outlived(
+def test_a_pair_that_crashes_or_hangs_is_named_and_outlived(
     trial_of: Callable[..., Trial], to_python: str, reason: str
 ) -> None:
     """The pair at which the process ended is named, and the following ones are tried all the same."""
@@ -96,7 +98,9 @@ def test_what_crashes_or_hangs_is_outlived(
     assert _pair(trial, NUMPY, NUMPY).outcome == "right"
 
 
-def test_what_cannot_be_made_is_left_out_with_the_reason(trial_of: Callable[..., Trial]) -> None:
+def test_formats_without_values_are_left_out_with_the_reason(
+    trial_of: Callable[..., Trial],
+) -> None:
     """A format of which there is no value is in no pair."""
     broken = FRAMEWORK + "\n        raise RuntimeError('no boxes today')\n"
     trial = trial_of(framework=broken, to_python=TO_PYTHON)
@@ -106,7 +110,9 @@ def test_what_cannot_be_made_is_left_out_with_the_reason(trial_of: Callable[...,
     assert trial.wrong == ()
 
 
-def test_what_nothing_makes_is_left_out_in_plain_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_formats_to_which_nothing_leads_are_left_out_in_plain_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A format to which no conversion leads is not explained by an attempt at one."""
     mine = Interop(costs={})
     mine.register(toy("lone"))

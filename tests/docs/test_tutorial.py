@@ -105,7 +105,7 @@ def test_the_template_is_what_the_tutorial_ends_with() -> None:
         assert (TEMPLATE / name).read_text("utf-8") == text, name
 
 
-def test_what_the_tutorial_begins_with_is_here() -> None:
+def test_the_tutorial_installs_the_distributions_it_uses() -> None:
     """The first block installs the distributions that the rest of the page runs with."""
     first = next(block for block in blocks(PAGE) if block.language == SHOWN_ONLY)
     (line,) = re.findall(r"^pip install (.+)$", first.text, re.MULTILINE)

@@ -156,7 +156,7 @@ def no_collector() -> Iterator[None]:
 @pytest.mark.parametrize(
     "raised", [*ERRORS, interop.errors.Declined, ValueError, BufferError, MemoryError, ImportError]
 )
-def test_no_value_is_kept_by_the_error_of_a_step(
+def test_errors_of_steps_keep_no_value_alive(
     empty: Interop, no_collector: None, raised: type[Exception]
 ) -> None:
     """Whatever a step raises, its value is freed with the error, and no collection is needed."""
@@ -181,7 +181,7 @@ def test_no_value_is_kept_by_the_error_of_a_step(
 @pytest.mark.parametrize(
     "words", [{"dtype": "float16"}, {"copy": False}, {"device": "cuda"}], ids=str
 )
-def test_no_value_is_kept_by_its_refusal(
+def test_refusals_keep_no_value_alive(
     empty: Interop, no_collector: None, words: dict[str, Any]
 ) -> None:
     """The first value of a class that is refused is freed as the later ones are."""
@@ -351,7 +351,7 @@ _THIN = interop.Format(
 )
 
 
-def test_what_does_not_fit_in_memory_is_not_made_dense(empty: Interop) -> None:
+def test_densifying_more_than_the_memory_is_refused(empty: Interop) -> None:
     """Densifying more than the memory available is refused before it starts, with the size."""
     called = []
     densify = Conversion("thin", "a", called.append, effects=frozenset({"densify"}))
@@ -491,7 +491,7 @@ def test_plans_refusals_and_declined_steps_are_logged(
     assert len(messages) == 4
 
 
-def test_what_cannot_fit_is_planned_and_refused_in_one_sentence(
+def test_a_cast_that_exceeds_the_memory_is_planned_and_refused(
     empty: Interop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cast that exceeds the memory left is refused before it starts, and the plan says so."""

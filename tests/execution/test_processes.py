@@ -123,7 +123,7 @@ def test_the_page_names_tests_that_exist() -> None:
     assert [name for name in names if f"def {name}(" not in text] == []
 
 
-def test_what_is_sent_to_another_process_is_the_name() -> None:
+def test_functions_are_pickled_by_name_and_specs_by_value() -> None:
     """The functions of the package are pickled by name; a spec as the value that it is."""
     for function in (interop.convert, interop.convert_tree, interop.plan, interop.spec):
         assert pickle.loads(pickle.dumps(function)) == function
@@ -191,7 +191,7 @@ def test_a_route_is_planned_again_where_it_is_loaded() -> None:
     assert torch.equal(loaded(array), torch.ones(3, dtype=torch.float16))
 
 
-def test_what_cannot_be_sent_says_what_to_do() -> None:
+def test_streams_and_instances_refuse_to_be_pickled_with_advice() -> None:
     """A stream and a private instance belong to their process, and the texts name the next move."""
     on_stream = interop.converter("torch", stream=1)
     with pytest.raises(TypeError, match="make what uses it in the other process"):

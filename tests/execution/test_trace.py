@@ -164,7 +164,7 @@ def test_receipts_can_be_handed_on_instead_of_kept() -> None:
     assert [receipt.effects for receipt in handed_on] == [{"copy"}]
 
 
-def test_what_takes_receipts_must_be_a_function() -> None:
+def test_trace_refuses_what_is_not_a_function() -> None:
     """A trace that could not hand on its receipts is refused before anything is converted."""
     reason = "on_receipt='x' is not a function; it is called with each receipt."
     with pytest.raises(BadRequestError, match=re.escape(reason)), interop.trace("x"):  # type: ignore[arg-type]

@@ -184,7 +184,7 @@ def test_everyday_dtypes_are_named_before_all_others() -> None:
         ("number numbers numeric", "numeric"),
     ],
 )
-def test_what_people_call_a_kind_is_answered_with_its_name(words: str, kind: str) -> None:
+def test_everyday_words_for_dtypes_are_answered_with_the_name(words: str, kind: str) -> None:
     """Words of everyday use, and NumPy's for its classes, stand for the standard's names."""
     assert kind in KINDS
     for word in words.split():

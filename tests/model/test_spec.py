@@ -17,7 +17,7 @@ from interop.plugin import make_spec, size_class
 @pytest.mark.parametrize(
     "meanings", [TRAITS.values(), [effect.meaning for effect in EFFECTS.values()]], ids=["t", "e"]
 )
-def test_what_a_trait_or_an_effect_means_is_said_in_half_a_sentence(meanings: list[str]) -> None:
+def test_meanings_of_traits_and_effects_are_clauses(meanings: list[str]) -> None:
     """Messages put it in brackets, or after a colon: it begins small and ends without a stop."""
     assert all(re.fullmatch(r"[a-z].*[a-z0-9)]", meaning) for meaning in meanings)
     assert len({*meanings}) == len(meanings)

@@ -162,7 +162,7 @@ def test_a_step_that_is_missing_beside_the_transfer_is_said_to_be_missing(
         ({"code_dtypes": {"int8"}}, {"code_dtype": "uint8"}, "codes of int8, not of uint8"),
     ],
 )
-def test_what_cannot_be_packed_is_refused_with_the_reason(
+def test_refusals_of_pack_are_in_the_plan(
     loaded: Interop, packing: dict[str, Any], spec: dict[str, Any], reason: str
 ) -> None:
     """What packing refuses of other formats is refused in the plan; the format itself keeps it."""

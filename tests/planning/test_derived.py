@@ -206,7 +206,7 @@ FOLLOWING = [
 
 
 @pytest.mark.parametrize(("effect", "source", "target", "fields"), FOLLOWING)
-def test_what_follows_from_the_formats_need_not_be_declared(
+def test_effects_that_follow_from_the_formats_need_no_declaration(
     empty: Interop, effect: str, source: Format, target: Format, fields: dict[str, Any]
 ) -> None:
     """A step has the effect, declared or not, and its memory is then taken for its own."""
@@ -217,7 +217,7 @@ def test_what_follows_from_the_formats_need_not_be_declared(
 
 
 @pytest.mark.parametrize(("effect", "source", "target", "fields"), FOLLOWING)
-def test_it_may_be_declared_all_the_same(
+def test_effects_that_follow_from_the_formats_may_be_declared(
     empty: Interop, effect: str, source: Format, target: Format, fields: dict[str, Any]
 ) -> None:
     """To declare it changes nothing, and other effects stay beside it."""
@@ -226,7 +226,7 @@ def test_it_may_be_declared_all_the_same(
 
 
 @pytest.mark.parametrize(("effect", "source", "target", "fields"), FOLLOWING)
-def test_what_follows_can_be_forbidden(
+def test_effects_that_follow_from_the_formats_can_be_forbidden(
     empty: Interop, effect: str, source: Format, target: Format, fields: dict[str, Any]
 ) -> None:
     """A refusal names an effect that nobody has declared."""

@@ -74,7 +74,7 @@ def test_a_route_that_needs_more_than_a_nearer_one_is_not_named() -> None:
     ],
     ids=str,
 )
-def test_what_a_format_does_not_hold_is_said_with_what_it_does(words: Any, reason: str) -> None:
+def test_refusals_of_a_dtype_list_those_that_the_format_holds(words: Any, reason: str) -> None:
     """A dtype it has not, one that it has not on a device, and a protocol, which holds nothing."""
     spec = interop.make_spec("numpy", "float64", shape=(3,))
     with pytest.raises(RefusedError) as caught:
@@ -90,7 +90,7 @@ def test_a_format_that_holds_nothing_says_so(empty: Interop) -> None:
         empty.plan(make_spec("a", "float32", shape=(3,)), to="b")
 
 
-def test_what_is_narrowed_for_a_device_can_be_permitted() -> None:
+def test_a_device_without_float64_is_reached_by_the_cast_that_the_refusal_names() -> None:
     """A device without float64 is reached by the cast that the refusal names."""
     spec = interop.make_spec("numpy", "float64", shape=(3,))
     route = interop.plan(spec, to="torch", device="mps", allow="narrow")
@@ -121,7 +121,7 @@ def test_the_nearest_routes_need_different_keywords(empty: Interop) -> None:
     assert refused.value.effects == {"gather"}
 
 
-def test_of_routes_that_do_without_different_keywords_the_nearer_comes_first(
+def test_the_refusal_names_the_nearest_of_several_alternatives_first(
     empty: Interop,
 ) -> None:
     """Of two that need no keyword more than the nearest the one that copies nothing is nearer."""

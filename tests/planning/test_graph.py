@@ -50,7 +50,7 @@ def test_no_route_leads_through_a_framework_that_is_missing(empty: Interop) -> N
         empty.convert(Box("a", [1.0]), to="b")
 
 
-def test_of_missing_frameworks_the_nearest_is_named(empty: Interop) -> None:
+def test_the_refusal_names_the_missing_framework_of_the_shortest_route(empty: Interop) -> None:
     """What is to be installed is what the shortest way leads through, whatever its name."""
     empty.register(
         toy("a"), toy("b", requires="far"), toy("c"), toy("d", requires="near"), toy("e")

@@ -79,7 +79,7 @@ TARGETS: list[tuple[object, str]] = [
 
 
 @together("to, move", TARGETS)
-def test_what_is_no_target_is_answered(to: Any, move: str) -> None:
+def test_bad_targets_are_answered_with_what_to_write(to: Any, move: str) -> None:
     """Whatever else stands in to=, the error says what to write; it names a dozen things at most."""
     for call in (lambda: interop.convert(ARRAY, to=to), lambda: interop.converter(to)):
         with pytest.raises(UnknownTargetError) as caught:
@@ -210,7 +210,7 @@ def test_a_misspelt_device_is_refused_at_once() -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_is_no_array_is_answered(value: object, move: str) -> None:
+def test_values_that_are_no_arrays_are_answered_by_their_kind(value: object, move: str) -> None:
     """A value that is no array is refused with what to do about a value of its kind."""
     for call in (lambda: interop.convert(value, to="torch"), lambda: interop.spec(value)):
         with pytest.raises(UnknownValueError, match=move):

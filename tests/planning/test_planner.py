@@ -35,7 +35,7 @@ def test_a_longer_route_without_a_copy_beats_a_shorter_one_with_a_copy(empty: In
     assert labels(route) == ["a_to_b", "b_to_c"]
 
 
-def test_of_two_copies_the_faster_for_this_size_wins(empty: Interop) -> None:
+def test_the_planner_takes_the_faster_of_two_copies_for_the_size(empty: Interop) -> None:
     """Latency decides for small values and bandwidth for large ones."""
     empty.register(toy("a"), toy("b"))
     empty.register(

@@ -184,7 +184,7 @@ def narrowing() -> interop.Interop:
     return instance
 
 
-def test_what_a_task_of_a_block_permits_stays_in_the_block() -> None:
+def test_allow_of_a_block_reaches_its_tasks_and_no_later_call() -> None:
     """A task that inherits allow= converts by it, and a later call outside is refused."""
 
     async def job(**target: Any) -> Any:
@@ -205,7 +205,7 @@ def test_what_a_task_of_a_block_permits_stays_in_the_block() -> None:
         interop.converter("jax")(np.array([2**40]))
 
 
-def test_what_a_task_of_a_block_forbids_stays_in_the_block() -> None:
+def test_forbid_of_a_block_reaches_its_tasks_and_no_later_call() -> None:
     """A task that inherits forbid= is refused, and a later call outside is converted."""
     import torch
 
@@ -265,7 +265,7 @@ def test_a_task_that_outlives_its_blocks_converts_by_them() -> None:
     assert asyncio.run(main()) == ("int32", 1)
 
 
-def test_no_block_opens_a_fast_path_that_it_alone_permits(narrowing: interop.Interop) -> None:
+def test_conversions_inside_a_block_open_no_fast_path_outside(narrowing: interop.Interop) -> None:
     """A conversion inside a block, in this context or another, opens no fast path outside."""
     box = Box("a", [1.0], dtype="float64")
 

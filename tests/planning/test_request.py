@@ -71,7 +71,7 @@ def test_copy_is_none_true_false_or_a_word(call: str, odd: object) -> None:
 
 
 @pytest.mark.parametrize("odd", ODD_BOOLEANS, ids=repr)
-def test_what_was_refused_for_copy_changes_no_later_call(odd: object) -> None:
+def test_a_refused_copy_of_0_or_1_changes_no_later_call(odd: object) -> None:
     """A refused copy=1 or copy=0 is not remembered for copy=True or copy=False, nor the reverse."""
     instance, array = Interop(), np.arange(3.0)
     for _ in range(2):
@@ -86,7 +86,7 @@ def test_what_was_refused_for_copy_changes_no_later_call(odd: object) -> None:
 
 @pytest.mark.parametrize("call", ["convert", "converter", "plan", "convert_tree", "accepts"])
 @pytest.mark.parametrize("odd", [True, 3, "all", ["copy", "all"]], ids=str)
-def test_what_names_no_effects_is_refused_with_the_effects(call: str, odd: Any) -> None:
+def test_allow_and_forbid_refuse_unknown_effects_and_list_the_known(call: str, odd: Any) -> None:
     """Whatever does not name effects is a bad request in every call, whose message names them."""
     arguments = () if call in {"converter", "accepts"} else (np.arange(3.0),)
     for name, effects in (
@@ -100,7 +100,7 @@ def test_what_names_no_effects_is_refused_with_the_effects(call: str, odd: Any) 
 
 
 @pytest.mark.parametrize("odd", ["x", 1.5, True, b"1"], ids=repr)
-def test_what_is_no_stream_is_refused(odd: Any) -> None:
+def test_stream_refuses_what_is_not_a_stream(odd: Any) -> None:
     """A stream is a number or a framework's object, also where no step of the route takes one."""
     for call in (
         lambda: interop.convert(np.ones(1), to="torch", stream=odd),

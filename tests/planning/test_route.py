@@ -56,7 +56,7 @@ def test_a_refused_route_that_comes_back_to_a_place_is_none(empty: Interop) -> N
     assert "Refused" not in route.explain()
 
 
-def test_a_refused_route_to_the_same_result_without_a_look_is_none(empty: Interop) -> None:
+def test_a_cast_that_reads_the_numbers_has_no_alternative_that_does_not(empty: Interop) -> None:
     """A cast that looks at the numbers is taken, and the one that would not is no alternative."""
     cast = partial(copy, "a", "a", changes={"dtype"})
     empty.register(toy("a"), toy("b", dtypes={"float32"}), view("a", "b"))

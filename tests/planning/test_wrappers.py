@@ -195,7 +195,7 @@ def test_a_trace_knows_the_wrapped_memory(instance: Interop) -> None:
         assert receipts[0].aliased is shared
 
 
-def test_out(instance: Interop) -> None:
+def test_out_takes_the_wrapped_value(instance: Interop) -> None:
     """``out=`` takes the wrapped value."""
     out = np.zeros(3)
     instance.convert(Box(torch.arange(3.0)), out=out)

@@ -55,7 +55,7 @@ def test_the_last_line_is_the_safe_way() -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_keeps_nulls_right_stands_last(value: Any, fill: str) -> None:
+def test_the_refusal_of_nulls_ends_with_how_to_fill_them(value: Any, fill: str) -> None:
     """A refusal says what dropped nulls become, and its last words fill them; both moves work."""
     with pytest.raises(RefusedError) as caught:
         interop.convert(value, to="torch")

@@ -247,7 +247,7 @@ def test_dense_to_blocks(layout: str, shape: tuple[int, int]) -> None:
         ("plain", "f2", False),
     ],
 )
-def test_what_is_little_more_than_page_faults_says_so(
+def test_casts_at_the_speed_of_memory_are_told_apart(
     name: str, dtype: str, touching: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cast that NumPy makes as fast as memory is read is told apart, into fresh memory alone."""

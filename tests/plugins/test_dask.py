@@ -89,7 +89,7 @@ def scheduler(request):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_described(kind):
+def test_the_spec_of_a_dask_array_is_that_of_its_chunks(kind):
     """The format is named by the chunks; shape, dtype and bytes are those of the array."""
     spec = interop.spec(array(kind))
     assert (spec.format, spec.dtype, spec.shape) == (name(kind), "float32", (8, 6))
@@ -164,7 +164,7 @@ def test_every_dtype_of_torchs(dtype, target, scheduler):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", ["int16", "complex64", "float64"])
-def test_casts(kind, dtype):
+def test_every_chunk_is_cast(kind, dtype):
     """Each chunk is cast to the dtype asked for, whatever it was before."""
     for numbers in (NUMBERS, NUMBERS.astype("c16"), NUMBERS > 5):
         converted = interop.convert(array(kind, numbers), to=name(kind), dtype=dtype)

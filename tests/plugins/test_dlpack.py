@@ -210,7 +210,7 @@ def test_bfloat16_of_a_producer():
     assert result.astype("float32").tolist() == [0, 1, 2, 3]
 
 
-def test_what_cannot_be_exported_is_a_hand_off_error():
+def test_refusals_of_producers_are_hand_off_errors():
     """A producer that refuses raises HandOffError with its reason."""
 
     class Refusing(Producer):
@@ -301,7 +301,7 @@ def test_a_capsule_leaves_a_receipt():
     assert [receipt.aliased for receipt in receipts] == [None]
 
 
-def test_what_a_capsule_cannot_do_is_done_afterwards():
+def test_capsules_are_copied_cast_and_written_by_later_steps():
     """A copy, a cast and ``out=`` are steps of their own, for nobody can ask a capsule for them."""
     array = np.arange(3.0)
     for keywords in ({"copy": True}, {"dtype": "float32"}, {"copy": "writable"}):

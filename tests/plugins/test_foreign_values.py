@@ -76,7 +76,7 @@ def test_a_foreign_value_with_a_history_is_refused() -> None:
     assert "detach()" in ran.stdout, ran.stderr
 
 
-def test_what_has_only_the_cuda_array_interface_is_planned_to_cupy() -> None:
+def test_the_cuda_array_interface_alone_leads_to_cupy_without_a_copy() -> None:
     """A device array such as Numba's goes to CuPy without a copy, by what its interface says."""
     ran = _run(
         "import interop\n"

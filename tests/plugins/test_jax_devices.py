@@ -114,7 +114,7 @@ def test_empty_sparse_arrays_stay_on_their_device(in_subprocess: Callable[[str],
     )
 
 
-def test_what_is_known_of_indices_depends_on_the_shape(in_subprocess: Callable[[str], str]) -> None:
+def test_the_check_of_indices_is_kept_by_shape(in_subprocess: Callable[[str], str]) -> None:
     """Coordinates that lie inside one shape may be the padding of another."""
     in_subprocess(
         START

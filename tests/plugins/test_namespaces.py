@@ -96,7 +96,7 @@ def test_an_array_of_a_namespace_is_a_source(mine: Interop) -> None:
     assert mine.convert(value, like=value) is value
 
 
-def test_what_a_namespace_cannot_hold_is_cast_or_copied(mine: Interop) -> None:
+def test_bfloat16_is_cast_and_swapped_memory_copied_for_a_namespace(mine: Interop) -> None:
     """bfloat16 is not of the standard, and byte-swapped memory not of DLPack."""
     assert mine.convert(torch.ones(2, dtype=torch.bfloat16), to="unheard_of").array.dtype == "f4"
     swapped: Any = mine.convert(np.arange(3, dtype=">i4"), to="unheard_of")
@@ -342,7 +342,7 @@ def test_a_library_with_from_dlpack_is_a_target(plain: Any, by: str) -> None:
         assert instance.convert(result, to="torch").data_ptr() == array.ctypes.data
 
 
-def test_what_such_a_library_takes_is_tried(plain: Any) -> None:
+def test_dtypes_and_axes_that_a_namespace_refuses_are_refused(plain: Any) -> None:
     """Dtypes and numbers of axes that it refuses are refused before; locked memory is copied."""
     instance = Interop()
     locked = np.arange(3.0)

@@ -122,7 +122,7 @@ class Owned(Versioned):
 
 @together("layout", LAYOUTS)
 @pytest.mark.parametrize("name", NAMES)
-def test_described(name, layout):
+def test_the_spec_of_an_array_follows_numpys_flags_and_strides(name, layout):
     """The spec of an array of any dtype in any layout says what NumPy's flags and strides say."""
     make, traits = LAYOUTS[layout]
     a = make(numbers(name))
@@ -186,7 +186,7 @@ def test_returned_as_it_is(name, layout):
 
 @together("layout", LAYOUTS)
 @pytest.mark.parametrize("name", NAMES)
-def test_copied(name, layout):
+def test_copy_gives_fresh_writable_memory(name, layout):
     """``copy=True`` gives fresh, writable memory with the same numbers in the same order."""
     a = LAYOUTS[layout][0](numbers(name))
     result = interop.convert(a, to="numpy", copy=True)
@@ -258,7 +258,7 @@ def test_a_mask_is_not_dropped_unasked():
 
 @together("target", NAMES)
 @pytest.mark.parametrize("source", NAMES)
-def test_cast(source, target):
+def test_every_dtype_is_cast_to_every_other(source, target):
     """Every dtype is cast to every other, also where NumPy knows no cast between them."""
     a = numbers(source)[::-1]
     before = a.tobytes()
@@ -488,7 +488,7 @@ def test_narrow_reals(name, code, layout):
 # ------------------------------------------------------------------ memory and out=
 
 
-def test_memory():
+def test_memory_is_the_extent_of_the_elements():
     """The memory of an array is the extent of its elements, whatever its strides."""
     a = np.arange(24.0).reshape(4, 6)
     assert memory(a) == ((start(a), a.nbytes),)
@@ -502,7 +502,7 @@ def test_memory():
 
 @together("layout", ["C", "F", "transposed", "sliced", "reversed"])
 @pytest.mark.parametrize("name", NAMES)
-def test_out(name, layout):
+def test_out_takes_the_numbers_in_its_own_dtype_and_layout(name, layout):
     """``out=`` takes the numbers in its own dtype and layout, and is returned."""
     out = LAYOUTS[layout][0](np.zeros((4, 6)).astype(dtype_of(name)))
     source = numbers("uint8", out.shape)

@@ -62,7 +62,7 @@ def memory(value):
 
 @together("shape", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
-def test_described(name, shape):
+def test_the_spec_of_a_tensor_counts_packed_bytes(name, shape):
     """The spec has dtype, shape, device and bytes, also those of packed elements."""
     value = ort_value(name, shape)
     spec = interop.spec(value)
@@ -116,7 +116,7 @@ def test_to_torch(name, shape):
     assert copied.data_ptr() != value.data_ptr() or not copied.numel()
 
 
-def test_what_is_written_is_seen():
+def test_writes_to_shared_memory_are_seen_on_both_sides():
     """What is written to shared memory is seen on both sides."""
     array = np.zeros(3, "f4")
     value = interop.convert(array, to="onnxruntime")
@@ -268,7 +268,7 @@ def test_bits_arrive(name):
             assert same(interop.convert(shared, to="numpy"), source)
 
 
-def test_casts():
+def test_dtype_casts_both_ways():
     """The result has the dtype asked for, both ways."""
     a = np.arange(12, dtype="f4")
     for dtype in ("int8", "bfloat16", "float8_e4m3fn", "int4", "bool"):

@@ -99,7 +99,7 @@ def test_read_only_memory_stays_read_only():
     assert shared.data_ptr() == start(series.to_numpy())
 
 
-def test_what_shares_with_pandas_cannot_write_to_it():
+def test_arrays_that_share_with_pandas_are_read_only():
     """No array writes to a Series; pandas copies the Series before it writes itself, from 3 on."""
     series = pd.Series([1, 2, 3])
     other = series.copy(deep=False)
@@ -439,7 +439,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("word", OTHERS)
-def test_what_is_not_numbers(word):
+def test_refusals_of_texts_times_and_categories_name_them(word):
     """A refusal of texts, times, categories and the like names them, and says what to do."""
     series = pd.Series(OTHERS[word])
     frame = pd.DataFrame({"n": [1, 2], "other": OTHERS[word]})

@@ -271,7 +271,7 @@ def test_a_frame_of_one_column_shares(frame: Any) -> None:
     assert result.ctypes.data == frame["a"].to_numpy().ctypes.data
 
 
-def test_what_is_written_into_is_copied_only_if_it_must_be() -> None:
+def test_copy_writable_copies_only_what_is_read_only() -> None:
     """`copy="writable"` shares what may be written, and copies what may not."""
     numbers = np.arange(3.0)
     assert interop.convert(numbers, to="torch", copy="writable").data_ptr() == numbers.ctypes.data

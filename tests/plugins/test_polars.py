@@ -440,7 +440,7 @@ if hasattr(pl, "Int128"):  # since 1.18
 
 
 @pytest.mark.parametrize("word", OTHERS)
-def test_what_is_not_numbers(word):
+def test_refusals_of_texts_times_and_lists_name_them(word):
     """A refusal of texts, times, lists and the like names them, and says what to do."""
     series = pl.Series(OTHERS[word])
     frame = pl.DataFrame({"n": [1, 2], "other": OTHERS[word]})

@@ -147,7 +147,7 @@ def test_dtypes_are_named_and_kept(dtype, show):
 
 
 @pytest.mark.parametrize("dtype", ["M8[s]", "m8[ns]", "S3", "U2", "V4", object])
-def test_what_is_not_numbers_is_refused(dtype):
+def test_dates_strings_and_objects_are_described_and_refused(dtype):
     """Dates, strings, raw bytes and objects are described but taken by nothing."""
     value = Interface(np.zeros(2, dtype))
     assert interop.spec(value).dtype == str(np.dtype(dtype))
@@ -478,7 +478,7 @@ def test_the_answer_of_a_value_that_says_what_it_is_is_copied(kind, view):
 
 @pytest.mark.parametrize("takes_copy", [True, False])
 @pytest.mark.parametrize("target", ["numpy", "torch"])
-def test_what_a_value_reads_is_not_copied_again(takes_copy, target):
+def test_arrays_made_for_the_answer_are_not_copied_again(takes_copy, target):
     """An array that is made for the answer is the caller's, whoever gets it in the end."""
     pytest.importorskip("torch")
     made = []
@@ -797,7 +797,7 @@ def missing(self):
         ("__array_interface__", "__array__"),
     ],
 )
-def test_of_several_protocols_the_next_serves(first, second, target):
+def test_a_protocol_that_raises_attribute_error_gives_way_to_the_next(first, second, target):
     """A protocol whose property raises AttributeError gives way to the next, call after call."""
     if target == "torch":
         pytest.importorskip("torch")
@@ -851,7 +851,9 @@ class Missing:
 
 @together("names", [False, True])
 @together("stated", [[np.dtype("i8"), np.dtype("f8")], [np.dtype("f8"), Missing()]])
-def test_what_a_table_states_is_not_lost_by_its_array(*, stated: list[Any], names: bool) -> None:
+def test_tables_whose_array_would_lose_numbers_are_refused(
+    *, stated: list[Any], names: bool
+) -> None:
     """Integers that reals would round and nulls that become NaN are refused, whatever consents."""
     table = Table(np.array([[2.0**53, np.nan]]), *stated)
     if names:

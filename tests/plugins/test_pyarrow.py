@@ -71,7 +71,7 @@ def labels(route):
 
 
 @pytest.mark.parametrize("name", DTYPES)
-def test_described(name):
+def test_the_spec_of_an_arrow_array_says_that_memory_never_changes(name):
     """The spec has dtype, shape, device and bytes, and says that the memory never changes."""
     spec = interop.spec(array(name))
     assert (spec.format, spec.dtype, spec.device) == ("pyarrow", name, "cpu")
@@ -160,7 +160,7 @@ def test_to_torch_is_shared(name):
     assert interop.convert(value[:0], to="torch").shape == (0,)
 
 
-def test_what_is_flagged_read_only_is_copied_for_torch(loaded):
+def test_memory_flagged_read_only_is_copied_for_torch(loaded):
     """Memory that cannot be written does not reach torch, by no fast path and no detour."""
     plain = array("int32")
     locked = pa.Array.from_buffers(pa.int32(), 6, [None, pa.py_buffer(numbers("int32").tobytes())])
@@ -494,7 +494,7 @@ if hasattr(pa, "decimal32"):  # from Arrow 19 on
 
 @pytest.mark.parametrize("name", NOT_NUMBERS)
 @together("target", ["numpy", "torch", "python"])
-def test_what_is_not_numbers_is_refused_by_name(name, target):
+def test_refusals_of_other_arrow_types_name_the_type(name, target):
     """A refusal of timestamps, decimals, strings, dictionaries or lists names the type."""
     value = NOT_NUMBERS[name]()
     assert interop.convert(value, to=interop.spec(value).format) is value

@@ -271,7 +271,7 @@ def test_elements_that_refuse():
 
 
 @pytest.mark.parametrize("value", [["a"], (1, "a"), [b"a"], [1, None], [None, 1], [[1], ["a"]]])
-def test_what_is_not_numbers(value):
+def test_lists_with_text_or_none_are_refused_by_the_first_such_element(value):
     """Lists with text or None among the numbers are refused, and the first such element is named."""
     with pytest.raises(UnknownValueError) as caught:
         interop.convert(value, to="numpy")

@@ -270,7 +270,7 @@ def test_dequantizing_needs_leave() -> None:
         ),
     ],
 )
-def test_what_torch_has_no_scheme_for(array: QuantizedArray, reason: str) -> None:
+def test_arrays_that_torch_cannot_quantize_are_refused(array: QuantizedArray, reason: str) -> None:
     """What torch cannot hold, or what would make it end the process, is refused with the reason."""
     with pytest.raises(RefusedError, match=reason):
         interop.convert(array, to="torch.quantized")

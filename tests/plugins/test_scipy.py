@@ -102,7 +102,7 @@ def shares(value, result):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @together("name", NAMES)
-def test_described(name, layout):
+def test_the_spec_of_a_scipy_array_has_layout_and_index_dtype(name, layout):
     """The spec of a sparse array says its layout, dtype, stored elements and index dtype."""
     for index in ("int32", "int64"):
         value = sample(layout, name, index)
@@ -179,7 +179,7 @@ def test_explicit_zeros_are_kept(source, target):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_copied(layout):
+def test_copy_shares_nothing_with_the_source(layout):
     """``copy=True`` gives an array of the same layout that shares nothing with the source."""
     value = sample(layout)
     result = interop.convert(value, to=f"scipy.{layout}", copy=True)
@@ -295,7 +295,7 @@ def test_more_room_than_elements():
     assert len(copied.data) == value.nnz
 
 
-def test_parts():
+def test_unpack_and_pack_give_the_same_value_over_the_same_arrays():
     """A value that is unpacked and packed again is the same value over the same arrays."""
     for layout, index, canonical in product(BY_COMPONENTS, ("int32", "int64"), (True, False)):
         value = sample(layout, index=index, canonical=canonical)
@@ -316,7 +316,7 @@ def test_parts():
 # ------------------------------------------------------------------ other numbers of axes
 
 
-def test_one_axis():
+def test_arrays_of_one_axis_convert_and_keep_the_source():
     """Coo and csr arrays of one axis convert, and SciPy's sorting does not reach the source."""
     arrays = np.array([1.0, 2.0, 3.0]), (np.array([3, 1, 3], "int32"),)
     value = sp.coo_array(arrays, shape=(5,))
@@ -398,7 +398,7 @@ def test_to_dense_of_another_dtype(dtype, layout):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["float32", "int16", "complex128"])
-def test_casts(dtype, layout):
+def test_casts_keep_explicit_zeros_and_the_source(dtype, layout):
     """A sparse array of another dtype has its explicit zeros, and leaves the source alone."""
     value = sample(layout)
     before = state(value)
@@ -476,7 +476,7 @@ def test_to_python():
 
 
 @pytest.mark.parametrize("dtype", ["O", "U1", "M8[s]"])
-def test_what_is_not_numbers(dtype):
+def test_csr_arrays_of_objects_are_refused(dtype):
     """A csr array of objects or strings, which SciPy lets pass, is refused."""
     numbers = np.ones(2, "int8").astype(dtype)
     value = sp.csr_array((numbers, np.array([0, 1]), np.array([0, 1, 2])), shape=(2, 2))
@@ -498,7 +498,7 @@ def test_dtypes_that_only_csr_holds(dtype, layout):
 # ------------------------------------------------------------------ memory
 
 
-def test_memory():
+def test_memory_of_a_scipy_array_is_that_of_its_components():
     """The memory of a sparse array is that of its component arrays."""
     for layout in (*BY_COMPONENTS, "dia"):
         value = sample(layout)
@@ -521,7 +521,7 @@ def test_too_large_to_be_dense():
     [([1, 1, 2, 3], 3), ([0, 1, 2, 4], 3), ([0, 1, 2], 3), ([0, 1, 2, 3], 2)],
     ids=["begin late", "lead beyond the end", "too few", "more indices than values"],
 )
-def test_what_scipys_constructor_refuses_is_refused(layout, pointers, stored):
+def test_components_that_do_not_fit_together_are_refused(layout, pointers, stored):
     """Arrays that do not fit together are refused, although their elements are not checked."""
     arrays = {
         "values": np.ones(stored),

@@ -480,7 +480,7 @@ assert "does not divide (5, 4)" in refusal(odd, like=sharded(P("x")))
     )
 
 
-def test_what_each_process_has_for_itself_is_not_divided(in_both: Run) -> None:
+def test_values_of_one_process_are_not_divided_over_a_mesh(in_both: Run) -> None:
     """Nothing tells whether the processes have the same, so only a mesh of one takes a value."""
     in_both(
         """

@@ -89,7 +89,7 @@ def shared(value, result):
 
 @pytest.mark.parametrize("layout", FORMATS)
 @together("dtype", DTYPES)
-def test_described(layout, dtype):
+def test_the_spec_of_a_sparse_array_has_layout_and_stored_elements(layout, dtype):
     """The spec says the layout, dtype, shape and number of stored elements."""
     spec = interop.spec(make(layout, DENSE.astype(dtype)))
     assert (spec.format, spec.dtype, spec.device) == (f"sparse.{layout}", dtype, "cpu")
@@ -288,7 +288,7 @@ def test_any_number_of_axes(layout, shape):
 
 
 @pytest.mark.parametrize("layout", FORMATS)
-def test_cast(layout):
+def test_dtype_is_that_of_the_result(layout):
     """A dtype that is asked for is that of the result."""
     for target in ("sparse.coo", "sparse.dok", "scipy.csr", "numpy"):
         result = interop.convert(make(layout), to=target, dtype="float32")
@@ -399,7 +399,7 @@ def test_rows_that_are_not_sorted(target, axes):
         assert (np.diff(components(result)[2]) > 0).tolist() == [True, False, False]
 
 
-def test_what_others_hand_over_is_sorted_first():
+def test_unsorted_and_uncoalesced_values_are_sorted_in_a_copy():
     """SciPy's unsorted rows, and torch's uncoalesced tensors, become sorted arrays; not in place."""
     arrays = np.array([1.0, 2, 3]), np.array([2, 0, 0]), np.array([0, 3, 3])
     for value in (
@@ -496,7 +496,7 @@ def test_too_large_to_be_dense():
     assert (interop.convert(lies, to="sparse.coo").coords == places).all()
 
 
-def test_memory():
+def test_memory_of_a_sparse_array_is_that_of_its_components():
     """The memory of a sparse array is that of its component arrays."""
     for layout in FORMATS[:3]:
         value = make(layout)
@@ -555,7 +555,7 @@ def test_shapes_of_numpy_integers(layout, target):
     )
 
 
-def test_what_is_known_of_the_order_goes_along():
+def test_sorted_arrays_stay_known_to_be_sorted():
     """An array that a step has sorted is known to be sorted, the first time and later."""
     rows = interop.convert(np.eye(3), to="sparse.gcxs.csr")
     for _ in range(3):

@@ -76,7 +76,7 @@ def test_sparse_columns_become_dense_as_an_effect(dtype: str | None) -> None:
             interop.convert(value, to="torch", dtype=dtype, forbid="densify")
 
 
-def test_what_zeros_do_not_fill_is_stored() -> None:
+def test_columns_filled_with_nan_or_ones_are_stored_whole() -> None:
     """A sparse target of a column that NaN or ones fill up has every number."""
     values = pd.arrays.SparseArray([np.nan, 1.0, 0.0], fill_value=np.nan)
     result = interop.convert(pd.Series(values), to="scipy.coo")

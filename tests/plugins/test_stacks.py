@@ -157,7 +157,7 @@ def test_jax_stacks_what_lies_on_its_devices() -> None:
         (({}, np.ones(1)), UnknownValueError, "tuple of dict and numpy.ndarray is not one array"),
     ],
 )
-def test_what_is_not_one_array_is_refused(
+def test_rows_that_differ_are_refused_with_the_next_move(
     batch: Any, kind: type[InteropError], message: str
 ) -> None:
     """Rows that differ, or are no dense arrays, are refused with the reason and the next move."""

@@ -212,7 +212,7 @@ G = {
 
 
 @pytest.mark.parametrize("kind", G)
-def test_what_requires_grad_is_detached_and_shared(kind: str) -> None:
+def test_numpy_shares_the_memory_of_a_tensor_that_requires_grad(kind: str) -> None:
     """A tensor in a graph reaches NumPy without a copy, and the graph is as it was."""
     tensor = G[kind]()
     array = interop.convert(tensor, to="numpy")
@@ -641,7 +641,7 @@ DEAD: dict[str, tuple[Callable[[], Any], str]] = {
 
 @together("target", ["numpy", "cupy", "scipy", "python"])
 @pytest.mark.parametrize("kind", DEAD)
-def test_what_has_no_data_is_refused(kind: str, target: str) -> None:
+def test_tensors_without_data_are_refused(kind: str, target: str) -> None:
     """A tensor without readable data is refused with a reason, never read."""
     make, trait = DEAD[kind]
     value = quiet(make)
@@ -742,7 +742,7 @@ SPARSE_DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", *REALS]
 @pytest.mark.parametrize("layout", COMPRESSED)
 @pytest.mark.parametrize("number", [0.0, 1.0])
 @pytest.mark.parametrize("name", ["float32", "bfloat16", "complex64"])
-def test_what_stores_nothing_is_as_coalesced_as_what_stores_something(
+def test_coalescence_follows_the_layout_of_the_source(
     layout: str, number: float, name: str
 ) -> None:
     """Whether a COO tensor counts as coalesced follows from its source's layout, not its numbers."""
@@ -1071,7 +1071,9 @@ def test_negative_strides_of_a_foreign_value_do_not_end_the_process(
     assert in_fork(program).split("\n")[:2] == [expected, expected]
 
 
-def test_what_has_no_data_does_not_end_the_process(in_fork: Callable[[str], str]) -> None:
+def test_functional_and_wrapper_tensors_do_not_end_the_process(
+    in_fork: Callable[[str], str],
+) -> None:
     """Functional and wrapper tensors are refused in a process of their own."""
     program = """
         import torch, interop
@@ -2303,7 +2305,7 @@ def test_complex_tensors_in_a_graph_change_their_layout(
         assert torch.equal(result.detach().to_dense(), numbers)
 
 
-def test_what_plain_tensors_have_taught_does_not_serve_those_in_a_graph() -> None:
+def test_plans_of_plain_tensors_do_not_serve_tensors_that_require_grad() -> None:
     """Where plain tensors are cast by way of NumPy, tensors that require grad stay in their graph."""
     mine = interop.Interop()
     casts = [c.key for c in mine.conversions() if "torch → torch: cast" in c.key]

@@ -339,7 +339,7 @@ def test_weights_that_quantize_made(config: Any, format_: str) -> None:
     assert layer(weight((2, 64), torch.bfloat16)).shape == (2, 48)
 
 
-def test_what_goes_with_activations_is_kept_within_torchao() -> None:
+def test_quantization_of_activations_is_kept_within_torchao() -> None:
     """A copy of a tensor keeps how its activations are quantized; other formats know no such thing."""
     value = int8(gran.PerRow(), act_quant_scale=torch.tensor([[0.5]]))(torch.float32)
     copy = interop.convert(value, to="torchao.int8", copy=True)
@@ -720,7 +720,9 @@ def test_torchs_own_tensors() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_torchao_has_no_scheme_for(to: str, array: QuantizedArray, reason: str) -> None:
+def test_values_that_torchao_cannot_hold_are_refused(
+    to: str, array: QuantizedArray, reason: str
+) -> None:
     """What a class of torchao's cannot hold is refused with the reason, and nothing is rounded."""
     with pytest.raises(RefusedError, match=reason):
         interop.convert(array, to=f"torchao.{to}")

@@ -151,7 +151,7 @@ def test_coordinates():
 @pytest.mark.parametrize(
     "array", [["a", "b"], np.array(["2020"], "M8[ns]"), np.array([1, None]), pd.Categorical(["a"])]
 )
-def test_what_is_not_numbers(array):
+def test_refusals_of_texts_times_and_objects_name_the_dtype(array):
     """A refusal of texts, times and objects names the dtype."""
     value = xr.Variable("x", array)
     name = str(interop.spec(value).dtype)
@@ -335,7 +335,7 @@ def test_labels_that_are_copied_become_a_plain_variable(keywords):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_the_array_inside_can_have_may_change(kind):
+def test_dtypes_follow_what_the_array_inside_can_hold_now(kind):
     """float64 over JAX is refused by the plan and for the same reason, but while JAX has it."""
     value = xr.DataArray(INSIDE["jax"](), dims=("x", "y"))
     for _ in range(2):
@@ -372,7 +372,7 @@ def test_receipts_know_the_memory():
         assert receipts[0].aliased is shared
 
 
-def test_out():
+def test_out_takes_the_numbers_of_the_array_inside():
     """``out=`` takes the numbers of the array inside."""
     out = np.zeros((2, 3))
     interop.convert(xr.DataArray(sparse.COO(sample("float64"))), out=out)
@@ -397,7 +397,7 @@ def test_nothing_more_is_imported(in_subprocess):
 
 
 @pytest.mark.parametrize("to", ["xarray.variable", "xarray.dataarray"])
-def test_what_is_wrapped_decides_which_casts_follow(to: str) -> None:
+def test_the_wrapped_format_decides_which_casts_follow(to: str) -> None:
     """An array whose own format lacks a dtype is cast before it is wrapped, as the plan says."""
     value = sparse.COO(np.array([[3, 0]], "int16"))
     route = interop.plan(value, to=to, dtype="int4")

@@ -184,7 +184,7 @@ def test_a_step_that_raises_is_an_error_with_its_name(error: Exception) -> None:
         assert caught.value.__cause__ is error
 
 
-def test_another_plugin_may_know_the_module_that_one_fails_on() -> None:
+def test_namespaces_ask_the_next_plugin_if_one_fails() -> None:
     """The first that knows a module declares it, though one before it fails."""
     module = ModuleType("odd")
     instance = _instance(Namespaces(_raising(OSError("disk"))), Namespaces(lambda m: [_odd()]))
@@ -206,7 +206,7 @@ def test_errors_on_purpose_pass() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="it sends a signal")
 @pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt])
-def test_what_ends_a_program_passes(raised: type[BaseException]) -> None:
+def test_base_exceptions_of_plugins_pass(raised: type[BaseException]) -> None:
     """What is no Exception passes, as when a signal arrives in a plugin's function."""
 
     class Handlers:

@@ -228,7 +228,7 @@ def test_a_hook_runs_once_in_a_process(
     assert calls == ["one", "one", "another", "two"]
 
 
-def test_what_is_installed_or_removed_meanwhile_is_noticed(
+def test_later_instances_see_plugins_installed_or_removed_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An instance made later has the plugins that are there then, in folders looked at before."""

@@ -169,7 +169,7 @@ print(json.dumps([results, plugins, records]))
 """
 
 
-def test_the_first_name_decides_between_strangers_and_both_are_told(
+def test_distributions_in_conflict_are_ranked_by_name_and_both_named(
     wheel: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Bundled plugins lose nothing to it; another distribution does, and its state names both."""
@@ -298,7 +298,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     ],
     ids=["name", "nickname", "object", "abstract"],
 )
-def test_who_wants_what_is_not_its_own_is_told_and_disturbs_nobody(
+def test_squatters_change_no_unrelated_call_and_are_told_why(
     undisturbed: Any, tmp_path: Path, name: str, field: str, reason: str
 ) -> None:
     """Whatever a format lays claim to, unrelated calls answer as without it; its state says why."""

@@ -218,7 +218,7 @@ def test_lengths_and_sizes_may_be_numpys(empty: Interop) -> None:
     assert empty.spec(Box("odd", [1.0, 2.0]))[3:6] == ((2,), frozenset(), size)
 
 
-def test_what_a_description_says_on_purpose_passes(empty: Interop) -> None:
+def test_interop_errors_and_interruptions_of_describe_pass(empty: Interop) -> None:
     """An error of interop's own that `describe` raises, and an interruption, stay as they are."""
     for error in (UnknownValueError("a box of boxes"), KeyboardInterrupt()):
         instance = Interop(plugins=False)

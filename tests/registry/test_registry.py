@@ -237,7 +237,7 @@ def test_a_format_is_found_with_its_conversions() -> None:
     assert registry.version > versions + 1  # a graph of a part of it is not that of the whole
 
 
-def test_whoever_sees_a_new_format_finds_its_conversions(
+def test_a_graph_with_a_new_format_has_its_conversions(
     empty: Interop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A graph that another thread makes while a registration goes on is not that of the new formats."""

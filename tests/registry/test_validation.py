@@ -226,7 +226,7 @@ def _bundled() -> list[str]:
 
 
 @pytest.mark.parametrize("name", _bundled())
-def test_what_bundled_plugins_declare_is_valid(name: str) -> None:
+def test_declarations_of_bundled_plugins_are_valid(name: str) -> None:
     """A process does not validate it; sets come out as if it did, and labels are words of code."""
     module = import_module(name)
     assert hasattr(module.interop_declarations, "interop_impl")

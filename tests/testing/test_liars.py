@@ -76,7 +76,9 @@ def _findings(session: Session, module: str, promise_name: str = "") -> list[Fin
 
 
 @pytest.mark.parametrize(("module", "fate"), _with(Caught))
-def test_a_liar_is_caught(module: str, fate: Caught, session: Session) -> None:
+def test_liars_are_caught_by_the_check_of_their_lie(
+    module: str, fate: Caught, session: Session
+) -> None:
     """The check that the lie belongs to finds it, and blames the declaration that lies."""
     findings = _findings(session, module, fate.promise)
     reasons = [
@@ -90,7 +92,7 @@ def test_a_liar_is_caught(module: str, fate: Caught, session: Session) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("module", "fate"), _with(Caught))
-def test_nobody_else_is_blamed(module: str, fate: Caught, session: Session) -> None:
+def test_findings_on_others_name_the_liar(module: str, fate: Caught, session: Session) -> None:
     """Everything but the declaration that lies is found to be true, or names the one that lies."""
     label = fate.promise.partition(": ")[2].partition(" if ")[0] or fate.promise
     words = fate.blamed or label
@@ -105,7 +107,9 @@ def test_nobody_else_is_blamed(module: str, fate: Caught, session: Session) -> N
 
 
 @pytest.mark.parametrize(("module", "fate"), _with(Told))
-def test_a_liar_is_told_of(module: str, fate: Told, session: Session) -> None:
+def test_liars_that_were_not_tried_are_reported_so(
+    module: str, fate: Told, session: Session
+) -> None:
     """What was not tried of it counts as not exercised, with the reason."""
     findings = _findings(session, module, fate.promise)
     untried = {f.check: f.reason for f in findings if f.outcome == NOT_EXERCISED}
@@ -113,7 +117,7 @@ def test_a_liar_is_told_of(module: str, fate: Told, session: Session) -> None:
 
 
 @pytest.mark.parametrize(("module", "fate"), _with(Contained))
-def test_a_liar_is_contained(module: str, fate: Contained) -> None:
+def test_liars_in_use_raise_errors_that_name_them(module: str, fate: Contained) -> None:
     """Whoever uses it gets an error of interop's that names it, and others get what they got."""
     mine = Interop()
     mine.register(*LIARS[module].declarations())
@@ -124,7 +128,7 @@ def test_a_liar_is_contained(module: str, fate: Contained) -> None:
 
 
 @pytest.mark.parametrize(("module", "fate"), _with(Unseen))
-def test_a_liar_is_listed(module: str, fate: Unseen, session: Session) -> None:
+def test_unseen_lies_are_listed_as_limits(module: str, fate: Unseen, session: Session) -> None:
     """What passes is said to pass: the page names the limit, and the suite does not see the lie."""
     assert f"- **{fate.limit}.**" in _PAGE.read_text().partition("cannot see")[2]
     assert [
@@ -132,6 +136,6 @@ def test_a_liar_is_listed(module: str, fate: Unseen, session: Session) -> None:
     ] == []
 
 
-def test_every_lie_is_another() -> None:
+def test_liars_have_different_names() -> None:
     """No two liars have one name."""
     assert len({liar.name for liar in LIARS.values()}) == len(LIARS)

@@ -72,7 +72,7 @@ def test_one_process_answers_all_questions(worker: Worker) -> None:
         ("hang", 2, "timed out after 2 s", None),
     ],
 )
-def test_what_ends_a_worker_is_told_and_outlived(
+def test_a_worker_that_ends_is_replaced_and_its_end_explained(
     worker: Worker, order: str, patience: float, text: str, status: int | None
 ) -> None:
     """However the process ends, the text says how, and the next question starts another."""

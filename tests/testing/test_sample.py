@@ -65,7 +65,7 @@ def test_every_format_of_the_host_has_samples(name: str) -> None:
         assert (spec.dtype, spec.shape, spec.device) == (dtype, shape, "cpu")
 
 
-def test_what_a_maker_refuses_to_export_is_no_sample() -> None:
+def test_samples_that_their_maker_refuses_to_export_are_none() -> None:
     """NumPy's refusal to make a capsule of bfloat16 is a reason, and ends nothing."""
     with pytest.raises(NoSample, match=r"dlpack.capsule bfloat16 .* could not be made"):
         sample(interop.default, Recipe("dlpack.capsule", "bfloat16", (3, 4)))
@@ -220,7 +220,7 @@ def test_a_shape_is_fitted_to_what_a_conversion_takes(
         (Recipe("buffer", "bfloat16"), "does not hold bfloat16"),
     ],
 )
-def test_what_cannot_be_made_says_why(recipe: Recipe, reason: str) -> None:
+def test_samples_that_cannot_be_made_say_why(recipe: Recipe, reason: str) -> None:
     """No sample is a reason in words."""
     with pytest.raises(NoSample, match=reason):
         sample(interop.default, recipe)

@@ -18,7 +18,7 @@ def _promises(name: str) -> list[Promise]:
     return Bench(subjects_of(name)[0]).promises()
 
 
-def test_what_is_tried_has_elements() -> None:
+def test_main_trials_have_elements() -> None:
     """The main trial of every bundled conversion is of many elements, unless there is but one.
 
     Chunks of lists have more axes than conversions give to chunks, and so than samples have.
@@ -44,7 +44,7 @@ def test_a_plugin_is_named_in_four_ways() -> None:
 
 
 @pytest.mark.parametrize("name", ["nonsense", "nonsense.module", "__main__"])
-def test_what_is_not_a_plugin(name: str) -> None:
+def test_names_that_are_no_plugin_are_refused(name: str) -> None:
     """A name that means nothing is an error that says what would."""
     with pytest.raises(PluginError, match=r"interop.plugins\(\) lists|pass a module's name"):
         check(name)

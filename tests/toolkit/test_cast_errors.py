@@ -52,7 +52,7 @@ def test_a_discarded_imaginary_part_is_told(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", marked(CASTS))
-def test_what_fits_is_cast_without_a_word(name: str) -> None:
+def test_nan_and_infinity_are_cast_without_a_warning(name: str) -> None:
     """NaN and infinity are numbers of every dtype of reals that has them."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -156,7 +156,7 @@ def test_the_name_of_a_dtype_counts_before_its_text() -> None:
         assert spec == make_spec("sixteen", "uint16", shape=(3,))
 
 
-def test_what_copies_says_so(loaded: Interop) -> None:
+def test_dense_format_declares_copies_of_a_library_that_copies(loaded: Interop) -> None:
     """A library that takes copies of what it is given copies to detach as well."""
 
     def from_copy(x: Any) -> Array:
@@ -268,7 +268,7 @@ def test_every_field_can_be_overridden() -> None:
         dense_format("tests.toolkit.library:Array", **DENSE, installing="pip install library")
 
 
-def test_what_is_not_installed_is_not_imported(loaded: Interop) -> None:
+def test_dense_format_imports_nothing_and_says_how_to_install(loaded: Interop) -> None:
     """Declaring imports nothing; asking for such an array says how to install its library."""
     loaded.register(
         *dense_format(

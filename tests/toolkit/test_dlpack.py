@@ -483,7 +483,7 @@ class Own(Fake):
 
 @pytest.mark.parametrize("kind", [OldFake, NoKeywordsFake, GrumpyFake])
 @pytest.mark.parametrize("wrap", [Wrapper, lambda old: Own(old.array, old.__dlpack__)])
-def test_what_one_value_refuses_says_nothing_of_the_next(wrap, kind):
+def test_keywords_that_one_value_refuses_are_asked_of_the_next(wrap, kind):
     """A value of the same type that knows more keywords is asked for them all."""
     assert not checked_export(wrap(kind(matrix()))).versioned
     new = Fake(matrix())
@@ -508,7 +508,7 @@ def grumpy(self, **keywords):
 @pytest.mark.slow
 @pytest.mark.parametrize("keywords", [{}, {"copy": True}, {"dl_device": (2, 0)}, {"stream": 7}])
 @pytest.mark.parametrize("method", [old_signature, no_keywords, grumpy, Wrapper.__dlpack__])
-def test_no_value_is_kept_by_its_refusal(method, keywords):
+def test_refusals_keep_no_value_of_a_new_type_alive(method, keywords):
     """A value of a type that was met for the first time is freed at once, also if it refuses."""
     kind = type("Producer", (Wrapper,), {"__dlpack__": method})
     gc.collect()

@@ -208,7 +208,7 @@ def test_small_transfers_and_busy_machines_are_left_alone(
     assert not send_staged(host, connect)
 
 
-def test_no_thread_outlives_a_transfer(device: Callable[..., Device]) -> None:
+def test_transfers_leave_no_thread_behind(device: Callable[..., Device]) -> None:
     """The threads have ended when the call returns."""
     there = device(64 * MIB)
     before = threads()

@@ -31,7 +31,7 @@ def test_a_handle_is_read_from_whatever_has_one(stream: Any) -> None:
     ["side", -1, SimpleNamespace(ptr="x"), object()],
     ids=["text", "negative", "no number", "object"],
 )
-def test_what_is_not_a_stream_is_refused(odd: Any) -> None:
+def test_streams_refuse_objects_without_a_handle(odd: Any) -> None:
     """What has no handle is refused, DLPack's -1 for "no order" included; the message says what to do."""
     with pytest.raises(BadRequestError, match=r"a number from 0 on, or its framework's object"):
         stream_handle(odd)

@@ -12,7 +12,7 @@ def put(box: Box, *, device: str) -> Box:
     return Box("b", list(box.numbers), dtype=box.dtype, device=device)
 
 
-def test_it_changes_the_device_at_the_speed_of_the_bus() -> None:
+def test_transfer_changes_the_device_at_the_speed_of_the_bus() -> None:
     """It says where the conversion starts and ends, and passes other fields on."""
     upload = Conversion(
         "a",

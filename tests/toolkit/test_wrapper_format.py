@@ -54,7 +54,7 @@ def test_copies_and_casts_keep_the_labels(mine: Interop, layout: Callable[[Any],
         assert not np.shares_memory(inner, numbers)
 
 
-def test_what_numpy_lacks_is_not_cast(mine: Interop) -> None:
+def test_wrapper_format_refuses_dtypes_outside_its_declaration(mine: Interop) -> None:
     """A dtype outside of the declaration is refused, not rounded."""
     with pytest.raises(RefusedError, match="bfloat16"):
         mine.convert(Quantity(np.ones(2), "km"), to="quantity", dtype="bfloat16")
@@ -83,7 +83,7 @@ def test_a_bare_array_is_wrapped_without_labels(mine: Interop) -> None:
     assert (named.unit, named.magnitude.ctypes.data) == ("km", numbers.ctypes.data)
 
 
-def test_another_way_to_wrap_and_to_cast(loaded: Interop) -> None:
+def test_wrapper_format_takes_functions_of_the_author(loaded: Interop) -> None:
     """Functions of the author's take the place of those that are derived."""
 
     def wrap(array: Any) -> Quantity:
