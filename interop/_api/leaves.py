@@ -294,7 +294,7 @@ def _hides_arrays(registry: Registry, value: Value, *, is_root: bool) -> bool:
     if isinstance(value, (type, ModuleType)):
         return False
     is_builtin = kind.__module__ in {"builtins", "itertools"}
-    if not is_builtin and registry.has_hint(kind):
+    if not is_builtin and registry.hint(kind):
         return True
     if isinstance(value, Iterator) and (is_builtin or is_root):
         return True

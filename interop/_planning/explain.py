@@ -44,9 +44,6 @@ _HINTS["untyped"] = (
     "interop.convert's {dtype:float64} makes numbers of objects and decimals that all are numbers."
 )
 
-#: The dtypes whose NaN can stand for a null, that of most digits first.
-_WITH_NAN = ("float64", "float32")
-
 #: How many refused routes a message names, and how many conversions with their objections.
 _ROUTES, _OBJECTIONS = 3, 5
 
@@ -91,7 +88,7 @@ def _groups(effects: frozenset[str], request: Request) -> list[frozenset[str]]:
     return [*groups, by_copy] if effects & by_copy else groups
 
 
-def _described(graph: Graph, nearest: Iterable[Refused], request: Request) -> list[str]:
+def _described(nearest: Iterable[Refused], request: Request) -> list[str]:
     """Return one line for each of the nearest refused routes."""
     lines = []
     for steps, effects in nearest:
@@ -101,7 +98,7 @@ def _described(graph: Graph, nearest: Iterable[Refused], request: Request) -> li
             for step in steps
             for effect in sorted(step.effects & effects)
         ]
-        lines.append(f"{names}{'; '.join(stops)}; {_advice(graph, effects, request, steps)}")
+        lines.append(f"{names}{'; '.join(stops)}; {_advice(effects, request, steps)}")
     return lines
 
 
@@ -119,7 +116,7 @@ def refused_routes(planner: Planner, spec: Spec, request: Request, result: Spec)
         if not _returns(steps)
         and not (effects == {"narrow"} and spec_kind(steps[-1].after) == taken)
     ]
-    lines = _described(planner.graph, nearest, request)
+    lines = _described(nearest, request)
     return "\n".join(["Refused:", *(f"  - {line}" for line in lines)]) if lines else ""
 
 
@@ -131,7 +128,7 @@ def _returns(steps: list[Step]) -> bool:
     return len({*formats}) < len(formats) or len({*stops}) < len(stops)
 
 
-def _advice(graph: Graph, effects: frozenset[str], request: Request, steps: list[Step]) -> str:
+def _advice(effects: frozenset[str], request: Request, steps: list[Step]) -> str:
     """Name the keywords that would permit a route, and those that forbid it."""
     moves = []
     if effects & request.forbidden_by_copy:
@@ -144,25 +141,21 @@ def _advice(graph: Graph, effects: frozenset[str], request: Request, steps: list
     consented = {"narrow"} if request.dtype else set()
     effects -= request.forbid & (current_policy().permitted | consented)
     if effects:
-        moves.append(f"pass {keywords(allow=effects, **_dtype_of_nulls(graph, request, steps))}")
+        moves.append(f"pass {keywords(allow=effects, **_dtype_of_nulls(request, steps))}")
     if effects == {"narrow"} and steps and not request.dtype:
         moves[-1] += f" or {keyword('dtype', steps[-1].after.dtype)}"
     return " and ".join(moves)
 
 
-def _dtype_of_nulls(graph: Graph, request: Request, steps: list[Step]) -> dict[str, object]:
-    """Return a dtype to ask for, where a step writes zeros for nulls because its dtype has no NaN.
+def _dtype_of_nulls(request: Request, steps: list[Step]) -> dict[str, object]:
+    """Return a dtype with NaN to ask for, where a step writes zeros for nulls.
 
     A step that shares memory leaves the numbers under the mask as they are.
     """
-    result = steps[-1].after
-    facts = DTYPES.get(result.dtype or "")
+    facts = DTYPES.get(steps[-1].after.dtype or "")
     fills = any(step.writes and "drop_mask" in step.effects for step in steps)
-    if request.dtype or not fills or facts is None or facts.kind in "fc":
-        return {}
-    held = graph.formats[result.format].holds(result.device)
-    names = [name for name in _WITH_NAN if name in held]
-    return {"dtype": names[0]} if names else {}
+    has_no_nan = facts is not None and facts.kind in "bui"
+    return {"dtype": "float64"} if fills and has_no_nan and not request.dtype else {}
 
 
 def explanation(
@@ -171,7 +164,7 @@ def explanation(
     """Return the error to raise when there is no route, or none but the `nearest` refused ones."""
     request_text = f"cannot convert {spec} to {request}"
     if nearest:
-        routes = "\n".join(f"  - {line}" for line in _described(planner.graph, nearest, request))
+        routes = "\n".join(f"  - {line}" for line in _described(nearest, request))
         steps, effects = nearest[0]
         text = f"{request_text}; the nearest routes are refused:\n{routes}\n"
         hints = _hints(planner.graph, spec)
@@ -182,7 +175,7 @@ def explanation(
                 hint = planner.graph.formats[name].limits.refusal_hints.get(spec.dtype or "")
                 others += [reworded(hint)] if hint else []
         moves = [
-            f"To permit the nearest, {_advice(planner.graph, effects, request, steps)}.",
+            f"To permit the nearest, {_advice(effects, request, steps)}.",
             *others,
         ]
         if "drop_mask" in effects:  # zeros for nulls come last
@@ -190,7 +183,7 @@ def explanation(
         # A copy gives nothing up, whatever the nearest route may.
         safe = [route for route in nearest if route[1] <= request.forbidden_by_copy]
         if safe and nearest[0] not in safe:
-            move = _advice(planner.graph, safe[0][1], request, safe[0][0])
+            move = _advice(safe[0][1], request, safe[0][0])
             moves.append(f"The safe way is another: {move}.")
         return RefusedError(text + "\n".join(moves), effects)
     return RefusedError(f"{request_text}: {_obstacle(planner, spec, request)}")
@@ -207,17 +200,18 @@ def _kept_by_itself(planner: Planner, spec: Spec, request: Request) -> str:
     """Say what keeps a value from leaving its format, and what to do about it; "" if nothing."""
     hints = _hints(planner.graph, spec)
     words = [name for name in ("untyped",) if name in spec.traits and not request.dtype]
-    traits = sorted((spec.traits & hints.keys()) - {"untyped"}, key=_HINTS.__contains__)
+    traits = sorted((spec.traits & hints.keys()) - {"untyped"}, key=_HINTS.__contains__)[:1]
+    reason = ""
     if spec.dtype not in DTYPES:
         starts = [key for key in hints if str(spec.dtype).startswith(key)]
         if starts or (words and not traits):
-            moves = [reworded(hints[key]) for key in (*starts, *words)]
-            return f"{spec.dtype} is not a dtype of numbers; {' '.join(moves)}"
-    if not traits:
+            traits, reason = starts, f"{spec.dtype} is not a dtype of numbers; "
+    if not traits and not reason:
         return ""
-    able = _able(planner, spec, request, traits[0]) if traits[0] in _HINTS else None
-    asked = [f"Or ask for {keyword('to', able)}, which has such values."] if able else []
-    return " ".join([*(reworded(hints[key]) for key in (traits[0], *words)), *asked])
+    moves = [reworded(hints[key]) for key in (*traits, *words)]
+    if able := _able(planner, spec, request, traits):
+        moves.append(f"Or ask for {keyword('to', able)}, which has such values.")
+    return reason + " ".join(moves)
 
 
 def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
@@ -243,12 +237,12 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
     return _missing_conversion(graph, spec, request)
 
 
-def _able(planner: Planner, spec: Spec, request: Request, trait: str) -> str | None:
-    """Name a format of a target's framework that has the trait, and that a route leads to."""
+def _able(planner: Planner, spec: Spec, request: Request, traits: list[str]) -> str | None:
+    """Name a format of a target's framework that has a trait, and that a route leads to."""
     formats = planner.graph.formats
     frameworks = {formats[name].framework for name in request.formats}
     for name, format_ in formats.items():
-        if format_.framework in frameworks and trait in format_.carries:
+        if format_.framework in frameworks and format_.carries & _HINTS.keys() & set(traits):
             searches = planner.searches(spec, request._replace(formats=(name,)))
             if name not in request.formats and first(searches):
                 return name

@@ -153,11 +153,9 @@ def _dtype(registry: Registry, dtype: object) -> str | None:
     if not isinstance(dtype, str):
         return registry.dtype_name(dtype)
     prefix, _, word = dtype.rpartition(".")  # "torch.float16", as some libraries print it
-    name = spelled(word)
     if prefix and not registry.named(prefix.partition(".")[0]):
         return None
-    held = (format_.dtypes for format_ in registry.formats.values())
-    return name if name in DTYPES or any(name in dtypes for dtypes in held) else None
+    return spelled(word) if spelled(word) in DTYPES else None
 
 
 def _devices(registry: Registry) -> list[str]:
@@ -189,10 +187,7 @@ def _word(argument: object) -> str:
         return f"{argument.__module__}.{argument.__qualname__}".removeprefix("builtins.")
     if isinstance(argument, ModuleType):
         return argument.__name__
-    if not callable(argument):
-        return str(argument)
-    owner = getattr(argument, "__self__", None) or argument  # a function of C has its module
-    return owner.__name__ if isinstance(owner, ModuleType) else getattr(owner, "__module__", "")
+    return str(getattr(argument, "__module__", "") if callable(argument) else argument)
 
 
 def vocabulary(registry: Registry) -> dict[str, tuple[str, str]]:
@@ -204,16 +199,12 @@ def vocabulary(registry: Registry) -> dict[str, tuple[str, str]]:
     formats = _in_order(registry)
     words = {name: ("to", name) for f in formats for name in (f.framework, f.name)}
     words |= {alias: ("to", format_.name) for format_ in formats for alias in format_.aliases}
-    words |= {word: ("device", NICKNAMES.get(word, word)) for word in _devices(registry)}
+    words |= {word: ("device", word) for word in _devices(registry)}
     words |= {word: ("device", name) for word, name in NICKNAMES.items()}
     words |= {word: ("dtype", name) for word, name in DTYPE_WORDS.items()}
-    for format_ in formats:
-        for type_ in format_.types:
-            words.setdefault(type_.replace(":", "."), ("to", format_.name))
-    for format_ in formats:
-        for name in (format_.name, *format_.types):
-            words.setdefault(re.split("[.:]", name)[-1], ("to", format_.name))
-    return words
+    types = [(t.replace(":", "."), f.name) for f in formats for t in (f.name, *f.types)]
+    others = [*types, *((type_.rpartition(".")[2], name) for type_, name in types)]
+    return {word: ("to", name) for word, name in reversed(others)} | words
 
 
 def _advice(registry: Registry, name: str, argument: object) -> str:
@@ -226,20 +217,15 @@ def _advice(registry: Registry, name: str, argument: object) -> str:
     if reason := registry.unavailable.get(word.partition(".")[0]):
         return reason
     words = vocabulary(registry)
-    meaning = _meaning(words, word)
-    if meaning:
+    if meaning := _meaning(words, word):
         is_own = meaning.keys() == {name}
         return f"did you mean {repr(meaning[name]) if is_own else keywords(**meaning)}?"
     names = {spelling: meant for spelling, (taker, meant) in words.items() if taker == name}
     otherwise = _choice(registry, name, argument)
     if framework := _meaning(words, word.partition(".")[0]).get("to"):
-        names = {spelling: meant for spelling, meant in names.items() if _is_of(meant, framework)}
+        names = {word: meant for word, meant in names.items() if meant.startswith(framework)}
         otherwise = f"did you mean {framework!r}?"
     return suggestion(word, names, otherwise)
-
-
-def _is_of(name: str, framework: str) -> bool:
-    return name.partition(".")[0] == framework
 
 
 def _meaning(words: Mapping[str, tuple[str, str]], text: str) -> dict[str, str]:

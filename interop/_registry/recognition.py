@@ -6,7 +6,6 @@ it was imported.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence, Set, Sized
 from functools import partial
 from io import IOBase
@@ -48,16 +47,12 @@ _MOVES: dict[type | UnionType, str] = {
     ModuleType: "; pass an array, and the module as to=.",
     str: "; interop reads no files: make numbers of the text first, or describe a value with "
     "interop.make_spec.",
-    PathLike: "; interop reads no files: load it, and pass what that returns.",
-    IOBase: "; interop reads no files: load it, and pass what that returns.",
+    PathLike | IOBase: "; interop reads no files: load it, and pass what that returns.",
     Mapping: "; interop.convert_tree converts the arrays in it.",
-    deque: "; make a list of it first, or let interop.convert_tree convert the arrays in it.",
-    Iterator | MappingView: "; make a list of it first.",
-    Set: "; it has no order, so make a list of it first.",
     FunctionType | BuiltinFunctionType | MethodType: "; call it, and pass what it returns.",
     Number: "; make a float of it first.",
     Spec: "; interop.plan takes it.",
-    Sequence: "; make a list of it first.",
+    Iterator | MappingView | Set | Sequence: "; make a list of it first.",
     object: ", and it offers no array protocol; pass the arrays in it, or register a Format.",
 }
 
@@ -278,17 +273,18 @@ class Recognition:
             if _offers(type_, format_):
                 return format_
         module = "" if type_.__module__ == "builtins" else f"{type_.__module__}."
-        hints = (hint for name, hint in self._hints.items() if imported(name) in type_.__mro__)
-        move = next((f"; {reworded(hint)}" for hint in hints), "")
-        move = move or next(move for base, move in _MOVES.items() if issubclass(type_, base))
-        if move is _MOVES[object]:
+        move = next(move for base, move in _MOVES.items() if issubclass(type_, base))
+        if hint := self.hint(type_):
+            move = f"; {reworded(hint)}"
+        elif move is _MOVES[object]:
             move = self._own_move(type_) or move
         msg = f"{module}{type_.__qualname__} is not an array type interop recognises{move}"
         raise UnknownValueError(msg)
 
-    def has_hint(self, type_: type) -> bool:
-        """Tell whether a plugin says what to do with values of a type that is none of a format."""
-        return any(imported(name) in type_.__mro__ for name in self._hints)
+    def hint(self, type_: type) -> str:
+        """Return what a plugin says of values of a type that no format has; "" if nothing."""
+        hints = (hint for name, hint in self._hints.items() if imported(name) in type_.__mro__)
+        return next(hints, "")
 
     def _own_move(self, type_: type) -> str:
         """Return the advice for values of a type with a method of its own to read them, or ""."""

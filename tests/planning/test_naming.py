@@ -194,7 +194,7 @@ def test_a_misspelt_device_is_refused_at_once() -> None:
         (object(), "pass the arrays in it, or register a Format"),
         (torch.nn.Linear(1, 1), r"convert_tree converts the arrays in its state_dict\(\)"),
         (Path("a.npy"), "load it, and pass what that returns"),
-        (deque([1]), "make a list of it first, or let interop.convert_tree"),
+        (deque([1]), "make a list of it first"),
         ({"a": ARRAY}.values(), "make a list of it first"),
         (len, "call it, and pass what it returns"),
         (ARRAY.sum, "call it, and pass what it returns"),
