@@ -93,6 +93,10 @@ _COPIED_KINDS = frozenset(
 )
 _ODD_COLUMNS = frozenset({"several_dtypes"}) | _UNTYPED
 _LABELLED = frozenset({"labelled"})
+#: The traits of the only column of a table if its rows are lists.
+_ROWS = frozenset(
+    {"lists", "nested", "chunked", "null_rows", "lists_of_lists", "bits", "deep", "noncontiguous"}
+)
 #: The traits of a DataFrame with columns of any kind.
 _ANY_COLUMNS = _CARRIED | _SEVERAL | _UNKNOWN_DTYPE | _NONCONTIGUOUS | COLUMN_TRAITS
 _ANY_COLUMNS |= _ODD_COLUMNS
@@ -642,7 +646,7 @@ def _formats() -> Iterable[Format]:
             unary=tuple(_series_casts()),
             memory=memory,
             ndims={1},  # this is for results; a Series of fixed-size arrays has more axes
-            exports={"arrow_c_stream": _DTYPES},
+            exports={"arrow_c_array": _DTYPES},
             limits=limits,
         ),
         common(
@@ -697,12 +701,12 @@ def _tables() -> Iterable[Conversion]:
 
     No cast is made, so that none of them is `narrow`.
     """
-    gone = frozenset({"one_column", "zero_fill", "sparse"}) | MEMORY_TRAITS | COLUMN_TRAITS
+    gone = frozenset({"one_column"}) | _ROWS | MEMORY_TRAITS | COLUMN_TRAITS
     gone |= frozenset(f"{dtype} columns" for dtype in DTYPES) - _SEVERAL
     anything = _CARRIED | _SEVERAL | _ODD_COLUMNS | _UNKNOWN_DTYPE | _LABELLED | gone
     make = partial(Conversion, "arrow_c_stream", "polars.dataframe", from_table, adds=_IMMUTABLE)
     make = partial(make, drops=gone, shares=True, checked=True, ndims={2})
-    shared = anything - _COPIED_KINDS - {"sparse", "zero_fill"}
+    shared = anything - _COPIED_KINDS
     yield make(takes=shared, cost=Cost(1e-4), name="share_columns")
     yield make(takes=anything, effects=COPY, cost=Cost(1e-4, 2e9), name="columns_to_polars")
 
@@ -717,7 +721,7 @@ def _series_of_arrow() -> Iterable[Conversion]:
     yield out(takes=_IMMUTABLE, dtypes=_SHARED, requires=_MASKED, name="share_with_nulls")
     for traits in (_MASKED, _NOT_NUMBERS):
         yield out(requires=traits, effects=COPY, name="series_to_pyarrow")
-    back = partial(Conversion, "arrow_c_stream", "polars.series", from_stream, adds=_IMMUTABLE)
+    back = partial(Conversion, "arrow_c_array", "polars.series", from_stream, adds=_IMMUTABLE)
     locks = _IMMUTABLE | _READONLY
     drops = _READONLY | _NONCONTIGUOUS | _SCATTERED | {"chunked", "unaligned"}
     back = partial(back, drops=drops, shares=True)

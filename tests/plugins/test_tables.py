@@ -149,6 +149,19 @@ def test_a_table_of_any_number_of_columns_becomes_a_frame(width):
     assert isinstance(interop.convert(pa.array([1, 2]), to="pandas"), pd.Series)
 
 
+@pytest.mark.parametrize("rows_of_lists", [[[1, 2], [3, 4]], [[1], [2, 3]], [[1], None]])
+@pytest.mark.parametrize("source", TABLES)
+def test_a_table_of_one_column_of_lists_stays_a_table(source, rows_of_lists):
+    """Rows that are lists are elements of a table, although they would be axes of an array."""
+    table = pa.table({"a": pa.array(rows_of_lists, pa.list_(pa.int64()))})
+    value = interop.convert(table, to=source)
+    assert type(value) is type(TABLES[source])
+    for target, table_of_target in TABLES.items():
+        result = interop.convert(value, to=target)
+        assert type(result) is type(table_of_target)
+        assert interop.convert(result, to="pyarrow.table")["a"].to_pylist() == rows_of_lists
+
+
 def test_an_array_has_the_rules_of_arrays():
     """A table with text is no array of numbers, and one with nulls is refused."""
     for value in TABLES.values():
@@ -195,6 +208,31 @@ def test_an_index_without_names_comes_back_from_polars():
     frame = pd.DataFrame({"a": [1, 2]}, index=["r", "q"])
     back = interop.convert(interop.convert(frame, to="polars"), to="pandas")
     pd.testing.assert_frame_equal(back, frame)
+
+
+def test_streams_of_other_libraries_are_tables():
+    """A relation of DuckDB, a frame of narwhals and a dataset become frames with their nulls."""
+    import datasets
+    import narwhals
+
+    columns = {"a": [1, None], "s": ["x", "y"]}
+    values = [
+        narwhals.from_native(pl.DataFrame(columns)),
+        datasets.Dataset.from_dict(columns),
+        duckdb_relation(),
+    ]
+    for value in filter(lambda value: value is not None, values):
+        for target in TABLES:
+            assert rows(interop.convert(value, to=target)) == columns
+
+
+def duckdb_relation():
+    """Return two rows of DuckDB's; None where it is not installed."""
+    try:
+        import duckdb
+    except ImportError:
+        return None
+    return duckdb.sql("select 1::bigint as a, 'x' as s union all select null, 'y' order by s")
 
 
 def test_columns_of_one_name_are_refused_with_the_reason():

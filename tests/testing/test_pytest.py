@@ -55,7 +55,7 @@ def test_the_class_needs_one_line(outcomes_of: Callable[[str], dict[str, str]]) 
     failed = [name for name, outcome in outcomes.items() if outcome == "failed"]
     prefix = "TestGrid::test_promise["
     assert f"{prefix}sharing of grid to numpy: grid_to_numpy]" in failed
-    assert all("grid_to_numpy]" in name for name in failed)
+    assert all("grid_to_numpy]" in name for name in failed), failed
     assert outcomes[f"{prefix}values of grid to numpy: grid_to_numpy]"] == "passed"
     assert outcomes[f"{prefix}absence of plugin {plugin}]"] == "skipped"
     promises = Bench(subjects_of(plugin)[0]).promises()

@@ -40,8 +40,11 @@ HOST = [
 ]
 #: The traits of samples for which nobody asks.
 PLAIN = {"uncoalesced", "immutable", "readonly", "biased", "scattered", "weak"}
-#: Those of the formats that hold every value in Fortran order.
-PLAIN_OF = {"polars.dataframe": PLAIN | {"noncontiguous"}}
+#: Those of the formats that hold every value in Fortran order, or none.
+PLAIN_OF = {
+    "polars.dataframe": PLAIN | {"noncontiguous"},
+    "pandas.dataframe": PLAIN | {"strided_columns"},
+}
 
 
 def _numbers(dtype: str, shape: tuple[int, ...]) -> np.ndarray:

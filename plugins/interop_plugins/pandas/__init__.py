@@ -76,6 +76,10 @@ _COPIED_KINDS = frozenset(
 #: The traits of columns of several dtypes, and of others than numbers.
 _ODD_COLUMNS = frozenset({"several_dtypes", "unknown_dtype"}) | _UNTYPED
 _LABELLED = frozenset({"labelled"})
+#: The traits of the only column of a table if its rows are lists.
+_ROWS = frozenset(
+    {"lists", "nested", "chunked", "null_rows", "lists_of_lists", "bits", "deep", "noncontiguous"}
+)
 
 #: The traits of NumPy's memory that pandas can compute with.
 _COMPUTABLE = MEMORY_TRAITS - {"byteswapped", "unaligned"}
@@ -151,8 +155,8 @@ def _formats() -> Iterable[Format]:
             describe=describe.describe,
             limits=Limits(refusal_hints=_hints("x.cat")),
             unary=tuple(_copy_and_casts(arrays.copy_series, arrays.cast_series)),
-            exports={"arrow_c_stream": _NUMBERS - COMPLEX},
-            advanced=Advanced(export={"arrow_c_stream": tables.Exported}),
+            exports={"arrow_c_array": _NUMBERS - COMPLEX},
+            advanced=Advanced(export={"arrow_c_array": tables.Exported}),
         ),
         common(
             "pandas.dataframe",
@@ -223,11 +227,12 @@ def _tables() -> Iterable[Conversion]:
 
     No cast is made, so that none of them is `narrow`.
     """
-    gone = frozenset({"one_column", "unaligned"}) | COLUMN_TRAITS
+    gone = frozenset({"one_column", "unaligned"}) | _ROWS | COLUMN_TRAITS
     anything = LAYOUT | _CARRIED | _SEVERAL | _ODD_COLUMNS | _LABELLED | gone
+    anything -= _ZERO_FILLED
     make = partial(Conversion, "arrow_c_stream", "pandas.dataframe", tables.from_table)
     make = partial(make, drops=gone, shares=True, checked=True, ndims={2})
-    shared = anything - _COPIED_KINDS - _MASKED - {"unaligned"}
+    shared = anything - _COPIED_KINDS - _MASKED - {"unaligned", "chunked"}
     yield make(takes=shared, cost=Cost(4e-4), name="share_columns")
     yield make(takes=anything, effects=COPY, cost=Cost(4e-4, 3e9), name="columns_to_pandas")
 
@@ -279,7 +284,7 @@ def _vectors_to_arrow() -> Iterable[Conversion]:
                 cost=Cost(5e-5, 2e10),
                 name=f"{name}_to_arrow",
             )
-    make = partial(Conversion, "arrow_c_stream", "pandas.series", tables.from_arrow, shares=True)
+    make = partial(Conversion, "arrow_c_array", "pandas.series", tables.from_arrow, shares=True)
     taken = _LABELLED | {"immutable", "readonly"}
     yield make(takes=taken, dtypes=INTEGERS | REALS, cost=Cost(6e-5), name="share_stream")
     yield make(

@@ -56,9 +56,10 @@ def to_table(frame: pd.DataFrame) -> pa.Table:
         # It is no reason to take another way, on which names and dtypes would be lost.
         others = [name for name, dtype in frame.dtypes.items() if is_untyped(dtype)]
         names = f" (columns of objects: {', '.join(map(repr, others))})" if others else ""
+        reason = str(error).rstrip(".")
         msg = (
-            f"PyArrow makes no table of the DataFrame: {error}{names}. Rename the columns, or give "
-            "their elements one type."
+            f"PyArrow makes no table of the DataFrame: {reason}{names}. Rename the columns, or "
+            "give their elements one type."
         )
         raise RefusedError(msg) from error
     return pa.Table.from_arrays(arrays, schema=schema)

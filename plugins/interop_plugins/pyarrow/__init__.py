@@ -144,7 +144,7 @@ def _array_formats() -> Iterable[Format]:
         unary=(copy, *casts),
         memory=describe.memory,
         samples=Samples(variants=samples.VARIANTS),
-        exports={"arrow_c_stream": DTYPES},
+        exports={"arrow_c_array": DTYPES},
         advanced=Advanced(hub=True),  # arrays with nulls of other libraries meet here
     )
     yield flat(
@@ -152,7 +152,7 @@ def _array_formats() -> Iterable[Format]:
         types=("pyarrow:ChunkedArray",),
         describe=lists.describe_chunks,
         carries=_CHUNKS,
-        exports={"arrow_c_stream": DTYPES},
+        exports={"arrow_c_array": DTYPES},
         memory=describe.memory_of_chunks,
         samples=Samples(variants=samples.CHUNKED_VARIANTS),
     )
@@ -289,12 +289,19 @@ def _tables() -> Iterable[Conversion]:
     """
     mixed = frozenset({"mixed"} | {f"{dtype} columns" for dtype in plugin.DTYPES})
     gone = (
-        mixed | {"scattered", "sparse", "zero_fill"} | (COLUMN_TRAITS - _KEPT_KINDS) | MEMORY_TRAITS
+        mixed
+        | _LISTS
+        | _NESTED
+        | _CHUNKED
+        | lists.ODD
+        | {"scattered"}
+        | (COLUMN_TRAITS - _KEPT_KINDS)
+        | MEMORY_TRAITS
     )
     anything = _MASKED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED | COLUMN_TRAITS | {"labelled"} | gone
     make = partial(Conversion, "arrow_c_stream", "pyarrow.table", tables.from_stream)
     make = partial(make, adds=_IMMUTABLE, shares=True, checked=True, ndims={2})
-    shared = anything - _COPIED_KINDS - {"sparse", "zero_fill"}
+    shared = anything - _COPIED_KINDS
     yield make(takes=shared, drops=gone, cost=Cost(2e-4), name="share_columns")
     yield make(
         takes=anything, drops=gone, effects=COPY, cost=Cost(2e-4, 2e9), name="columns_to_pyarrow"
