@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import interop
-from interop._toolkit.threads import threads
+from interop.kit.threads import threads
 
 __all__ = ["Copy", "limiting"]
 

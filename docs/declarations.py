@@ -1,6 +1,6 @@
 """The reference of the authors' interface, made from its docstrings and defaults.
 
-``python -m docs.declarations`` prints its two pages, ``--store`` writes them. Whatever stands
+``python -m docs.declarations`` prints its pages, ``--store`` writes them. Whatever stands
 between ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` is made here, and the rest is written by
 hand. A test compares the pages with what comes out.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from interop import plugin
+from interop import kit, plugin
 from interop._registry import hooks
 from interop.plugin import advanced
 
@@ -45,6 +45,7 @@ _REFERENCE = Path(__file__).parent / "reference"
 PAGES: dict[Path, ModuleType] = {
     _REFERENCE / "plugin.md": plugin,
     _REFERENCE / "plugin.advanced.md": advanced,
+    _REFERENCE / "kit.md": kit,
 }
 #: The page that most authors need.
 PAGE = _REFERENCE / "plugin.md"
@@ -96,8 +97,8 @@ def _declarations(module: ModuleType) -> dict[str, Any]:
 def _tools(module: ModuleType) -> dict[str, Any]:
     """Return what plugins call among the names of a module: functions, and a few classes."""
     classes = (
-        *(plugin.CapsuleProducer, plugin.CastErrors),
-        *(plugin.CheckedProducer, plugin.MemoryAt),
+        *(kit.CapsuleProducer, kit.CastErrors),
+        *(kit.CheckedProducer, kit.MemoryAt),
     )
     return {
         name: tool
@@ -107,9 +108,9 @@ def _tools(module: ModuleType) -> dict[str, Any]:
 
 
 #: The declarations of the authors' interface.
-DECLARATIONS = _declarations(plugin) | _declarations(advanced)
+DECLARATIONS = _declarations(plugin) | _declarations(advanced) | _declarations(kit)
 #: The functions and classes that a plugin calls.
-TOOLS = _tools(plugin) | _tools(advanced)
+TOOLS = _tools(plugin) | _tools(advanced) | _tools(kit)
 #: The hooks that a plugin implements.
 HOOKS: dict[str, Any] = {
     name: hook for name, hook in vars(hooks).items() if hasattr(hook, "interop_spec")

@@ -10,6 +10,8 @@ next to nothing. The stub beside this file is the only list of them.
 """
 
 # Every public name and where it lives: `__init__.py` reads these lines, too.
+from interop._request.policy import policy as policy
+from interop.kit.staging import free_staging_buffers as free_staging_buffers
 from interop_plugins.quantized.array import QuantizedArray as QuantizedArray
 
 # The methods of the shared instance that take words, as type checkers see them.
@@ -35,9 +37,7 @@ from ._model.format import Format as Format
 from ._model.format import Parts as Parts
 from ._model.spec import TRAITS as TRAITS
 from ._model.spec import Spec as Spec
-from ._planning.policy import policy as policy
 from ._planning.route import Route as Route
-from ._toolkit.staging import free_staging_buffers as free_staging_buffers
 from ._version import __version__ as __version__
 from .errors import InteropError as InteropError
 

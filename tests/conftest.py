@@ -33,7 +33,8 @@ if not os.access(Path.home(), os.W_OK):
 
 #: The folders whose tests are marked `core`.
 CORE = [
-    Path(__file__).parent / name for name in ("model", "registry", "planning", "execution", "api")
+    Path(__file__).parent / name
+    for name in ("model", "registry", "request", "planning", "execution", "api")
 ]
 
 

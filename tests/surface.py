@@ -24,6 +24,7 @@ MODULES = {
     "interop.typing": "stable",
     "interop.plugin": "provisional",
     "interop.plugin.advanced": "provisional",
+    "interop.kit": "provisional",
     "interop.testing": "provisional",
 }
 

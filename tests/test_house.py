@@ -20,7 +20,10 @@ from tests.cases import together
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-TESTING = sorted((ROOT / "interop" / "testing").rglob("*.py"))
+#: The suite and the kit compute with NumPy, which they import inside functions.
+WITH_NUMPY = [
+    path for room in ("testing", "kit") for path in sorted((ROOT / "interop" / room).rglob("*.py"))
+]
 CORE = sorted((ROOT / "interop").rglob("*.py"))
 PLUGINS = sorted((ROOT / "plugins" / "interop_plugins").rglob("*.py"))
 FRAMEWORKS = (
@@ -45,7 +48,7 @@ FILES = {_module(path): path for path in (*CORE, *PLUGINS)}
 
 def _foreign(path: Path) -> set[str]:
     """Return what a file of the core must not name; the suite computes with NumPy, when it runs."""
-    return set(FRAMEWORKS) - ({"numpy"} if path in TESTING else set())
+    return set(FRAMEWORKS) - ({"numpy"} if path in WITH_NUMPY else set())
 
 
 def _imports(path: Path, *, inside: bool) -> Iterator[tuple[str, int]]:
@@ -110,7 +113,10 @@ def _plugin(path: Path) -> str:
 @together("path", PLUGINS)
 def test_plugins_use_only_the_authors_interface(path: Path) -> None:
     """A plugin imports ``interop``, its errors, the authors' interface, and no other plugin."""
-    interface = ("interop", "interop.plugin", "interop.plugin.advanced", "interop.errors")
+    interface = (
+        *("interop", "interop.errors", "interop.kit"),
+        *("interop.plugin", "interop.plugin.advanced"),
+    )
     own = f"interop_plugins.{_plugin(path)}"
     for module, line in _imports(path, inside=False):
         top = module.partition(".")[0]

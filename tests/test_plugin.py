@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from docs.declarations import DECLARATIONS, HOOKS, PAGE, fields
-from interop import plugin
+from interop import kit, plugin
 from interop._registry import discovery
 from interop._registry.discovery import Plugin
 from interop._registry.registry import Registry
@@ -80,13 +80,16 @@ VERSION_1 = {
 }
 HOOKS_1 = {"interop_declarations"}
 NAMES_1 = (
-    "API_VERSION COMPLEX COPY CPU DEVICE DTYPE DTYPES EFFECTS EMPTY INTEGERS MEMORY_TRAITS REALS "
-    "TRAITS Autodiff BUS Branch Cast CheckedProducer Components Container Conversion Copy Cost "
-    "Declaration Declined Drop DtypeNames Effect Export Format Labels Limits MemoryAt Move Parts "
-    "Result Samples Spec Unary UnaryStep Wrapper checked_export export extents hookimpl itemsize itself "
-    "make_spec parallel_for preserves size_class transfer"
+    "API_VERSION DTYPES EFFECTS MEMORY_TRAITS TRAITS Autodiff BUS Branch Cast Components "
+    "Container Conversion Copy Cost Declaration Declined Drop DtypeNames Effect Format Labels "
+    "Limits Move Parts Result Samples Spec Unary UnaryStep Wrapper hookimpl itemsize itself "
+    "make_spec preserves size_class"
 )
-ADVANCED_1 = "ADDRESSES Advanced Namespaces NoTrace Problem Problems limit_threads"
+ADVANCED_1 = "Advanced Namespaces NoTrace Problem Problems"
+KIT_1 = (
+    "ADDRESSES COMPLEX COPY CPU CheckedProducer DEVICE DTYPE EMPTY Export INTEGERS MemoryAt "
+    "REALS checked_export export extents limit_threads parallel_for transfer"
+)
 
 
 @pytest.mark.parametrize("name", VERSION_1)
@@ -103,6 +106,7 @@ def test_version_1_keeps_its_hooks_and_names() -> None:
     assert set(HOOKS) >= HOOKS_1
     assert set(NAMES_1.split()) <= set(plugin.__all__)
     assert set(ADVANCED_1.split()) <= set(advanced.__all__)
+    assert set(KIT_1.split()) <= set(kit.__all__)
     assert set(DECLARATIONS) == set(VERSION_1)
 
 

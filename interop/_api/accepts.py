@@ -25,9 +25,9 @@ from interop._model.spec import Spec
 from interop._model.typing import Value, ValueFunction
 from interop._planning.cache import NO_PATH, FastPath, Paths
 from interop._planning.goals import keeps_elements
-from interop._planning.keywords import Keywords
-from interop._planning.policy import block
 from interop._registry.registry import Registry
+from interop._request.keywords import Keywords
+from interop._request.policy import block
 from interop.errors import BadRequestError, InteropError
 
 from .leaves import Located, is_array, is_of_numbers, reader

@@ -15,8 +15,8 @@ from interop._model.format import Format
 from interop._model.spec import TRAITS, UNWRITABLE, Spec
 from interop._model.typing import Value
 from interop._planning.cache import NO_PATH, FastPath, PlanTable
-from interop._planning.keywords import Keywords
-from interop._planning.policy import block
+from interop._request.keywords import Keywords
+from interop._request.policy import block
 from interop.errors import BadRequestError
 
 from .requests import Requests

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from interop._execution.trace import shares_memory
-from interop._planning.request import Request
+from interop._request.request import Request
 
 if TYPE_CHECKING:
     from interop._model.format import Format

@@ -30,21 +30,21 @@ from interop._model.typing import (
 from interop._planning.cache import PlanCache, PlanTable, Tables
 from interop._planning.derived import complete
 from interop._planning.explain import refused_routes
-from interop._planning.keywords import Keywords, checked
-from interop._planning.naming import (
+from interop._planning.planner import Planner
+from interop._planning.route import Route
+from interop._planning.step import Step
+from interop._registry.declared import Declared, DeclaredFormat
+from interop._registry.installed import framework_state, importable, not_installed
+from interop._registry.registry import Registry
+from interop._request.keywords import Keywords, checked
+from interop._request.naming import (
     check_format,
     lengths,
     named_device,
     named_dtype,
     named_traits,
 )
-from interop._planning.planner import Planner
-from interop._planning.policy import Policy, adjusted, block, current_policy, set_default
-from interop._planning.route import Route
-from interop._planning.step import Step
-from interop._registry.declared import Declared, DeclaredFormat
-from interop._registry.installed import framework_state, importable, not_installed
-from interop._registry.registry import Registry
+from interop._request.policy import Policy, adjusted, block, current_policy, set_default
 
 from .fill import Fills
 from .pickling import reduced

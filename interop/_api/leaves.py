@@ -17,10 +17,10 @@ from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
 from interop._model.typing import Value
 from interop._planning.cache import PlanTable, Tables, Way
-from interop._planning.keywords import Keywords
 from interop._planning.plan import Plan
-from interop._planning.policy import is_traced
 from interop._registry.registry import Registry
+from interop._request.keywords import Keywords
+from interop._request.policy import is_traced
 from interop.errors import (
     BadRequestError,
     InteropError,

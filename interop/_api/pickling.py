@@ -7,10 +7,10 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from interop._planning.keywords import Keywords
-from interop._planning.naming import named_device, named_dtype
-from interop._planning.policy import Opening, Policy
 from interop._registry.registry import Registry
+from interop._request.keywords import Keywords
+from interop._request.naming import named_device, named_dtype
+from interop._request.policy import Opening, Policy
 
 
 def reduced(

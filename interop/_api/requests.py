@@ -11,11 +11,11 @@ from interop._model.dtype import DTYPES, same_kind
 from interop._model.spec import DIVISIONS, Spec
 from interop._model.typing import Value
 from interop._planning.cache import PlanCache, PlanTable, Tables, TablesByDtype
-from interop._planning.keywords import Keywords
-from interop._planning.naming import dtypes_by_dtype
-from interop._planning.policy import block, current_policy
-from interop._planning.request import resolved
 from interop._registry.registry import Registry
+from interop._request.keywords import Keywords
+from interop._request.naming import dtypes_by_dtype
+from interop._request.policy import block, current_policy
+from interop._request.request import resolved
 from interop.errors import BadRequestError, UnknownValueError
 
 #: The values for which a ``dtype=`` is: those of its kind, all numbers, or all values.

@@ -19,7 +19,7 @@ from interop._model.dtype import DTYPES, common_first, itemsize
 from interop._model.format import Format, common_axes
 from interop._model.spec import Spec
 from interop._model.suggestion import listed, suggestion
-from interop._planning.naming import traits
+from interop._request.naming import traits
 from interop.errors import BadRequestError, UnknownValueError
 from interop.testing._sample import preferred
 

@@ -27,13 +27,13 @@ from interop._planning.cache import (
     Tables,
     Way,
 )
-from interop._planning.keywords import Keywords
 from interop._planning.plan import Plan
 from interop._planning.planner import Planner
-from interop._planning.policy import Block, Policy
-from interop._planning.request import Request
 from interop._planning.step import Step
 from interop._registry.registry import Registry
+from interop._request.keywords import Keywords
+from interop._request.policy import Block, Policy
+from interop._request.request import Request
 from interop.errors import InteropError
 
 #: Bytes; values are small if they and their results have fewer. A few microseconds count for them,

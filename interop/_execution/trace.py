@@ -10,8 +10,8 @@ from interop._model.display import duration, readable, text_table
 from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop._planning.plan import Plan, facts
-from interop._planning.policy import Block, Opening, block
 from interop._planning.step import Step, without_dropped
+from interop._request.policy import Block, Opening, block
 from interop.errors import BadRequestError, HandOffError
 
 if TYPE_CHECKING:

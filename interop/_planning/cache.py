@@ -18,9 +18,9 @@ from interop._model.dtype import NUMBERS
 from interop._model.spec import WEAK, Spec, spec_class
 from interop._model.typing import Value, ValueFunction
 from interop._registry.registry import Registry
+from interop._request.request import Request
 
 from .plan import Plan
-from .request import Request
 from .step import Step
 
 _Kept = TypeVar("_Kept")

@@ -18,13 +18,13 @@ from interop._model.spec import MEMORY_TRAITS, Spec, representative, trait_text
 from interop._model.suggestion import listed
 from interop._model.typing import Value, ValueFunction
 from interop._registry.declared import Provenance
+from interop._request.policy import Policy
+from interop._request.request import Request
 from interop.errors import Declined
 
 from .derived import WRITE_LOCKS, derived_effects, shared_traits
 from .plan import Plan
-from .policy import Policy
 from .question import Question, RouteOf
-from .request import Request
 from .step import Step, fast_path
 
 

@@ -14,16 +14,16 @@ from interop._model.format import Format
 from interop._model.spec import LABELLED, TRAITS, Spec, spec_kind
 from interop._model.suggestion import listed
 from interop._registry.installed import not_installed
+from interop._request.keywords import WRITABLE
+from interop._request.policy import current_policy
+from interop._request.request import Request
 from interop.errors import RefusedError
 
 from .components import objection, transfer_name
 from .conversion import ResolvedConversion
 from .goals import goals, held, labels_confine
 from .graph import Graph
-from .keywords import WRITABLE
 from .planner import Planner
-from .policy import current_policy
-from .request import Request
 from .search import Search, first
 from .step import Step
 

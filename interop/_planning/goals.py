@@ -8,11 +8,11 @@ from interop._model.device import matches, ordinary
 from interop._model.dtype import narrowed, promoted
 from interop._model.format import Format
 from interop._model.spec import DIVISIONS, LABELLED, MEMORY_TRAITS, NOMINAL, UNWRITABLE, WEAK, Spec
+from interop._request.keywords import WRITABLE
+from interop._request.request import Request
 
 from .graph import Graph
-from .keywords import WRITABLE
 from .question import Goal
-from .request import Request
 
 
 def goals(graph: Graph, spec: Spec, request: Request) -> dict[str, Goal]:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Hashable, Iterable
 from interop._model.spec import WEAK, Spec, representative, spec_class, spec_kind
 from interop._model.typing import ValueFunction
 from interop._registry.registry import Registry
+from interop._request.request import Request
 
 from .cache import PlanCache
 from .goals import frameworks, goals
 from .graph import Graph
 from .question import Question
 from .ranking import Rank
-from .request import Request
 from .search import Made, Search, State, along, first
 from .step import Step, fast_path
 

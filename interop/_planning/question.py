@@ -9,9 +9,9 @@ from typing import NamedTuple, Protocol, TypeAlias
 from interop._model.device import device_type
 from interop._model.format import Format
 from interop._model.spec import Spec
+from interop._request.request import Request
 
 from .ranking import EACH, Least
-from .request import Request
 from .step import Step
 
 #: The factor by which bounds understate seconds. They add the same numbers as the ranks of routes,

@@ -10,7 +10,8 @@ from interop._model.spec import Spec
 from interop._model.typing import Value, ValueFunction
 
 if TYPE_CHECKING:
-    from .request import Request
+    from interop._request.request import Request
+
     from .step import Step
 
 HEADS = ("", "step", "from", "to", "effects", "written", "estimate", "declared by")

@@ -24,9 +24,9 @@ from interop._model.spec import MEMORY_TRAITS, Spec
 from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
 from interop._planning.question import Question
-from interop._planning.request import Request
 from interop._planning.step import Step
 from interop._registry.installed import not_installed
+from interop._request.request import Request
 from interop.errors import Declined, InteropError
 
 if TYPE_CHECKING:

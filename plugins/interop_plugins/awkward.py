@@ -11,13 +11,9 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from interop.kit import COMPLEX, COPY, EMPTY, INTEGERS, REALS, check_offsets, dtype_name, extents
 from interop.plugin import (
-    COMPLEX,
-    COPY,
-    EMPTY,
-    INTEGERS,
     MEMORY_TRAITS,
-    REALS,
     Components,
     Conversion,
     Cost,
@@ -30,11 +26,8 @@ from interop.plugin import (
     Samples,
     Spec,
     Wrapper,
-    dtype_name,
-    extents,
     hookimpl,
 )
-from interop.plugin.advanced import check_offsets
 
 if TYPE_CHECKING:
     import awkward as ak

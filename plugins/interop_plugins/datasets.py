@@ -11,14 +11,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import UnknownValueError
-from interop.plugin import (
-    INTEGERS,
-    REALS,
-    Declaration,
-    Format,
-    Wrapper,
-    hookimpl,
-)
+from interop.kit import INTEGERS, REALS
+from interop.plugin import Declaration, Format, Wrapper, hookimpl
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,29 +16,31 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from interop.errors import DeviceError, UnknownTargetError
-from interop.plugin import (
+from interop.kit import (
     COMPLEX,
     COPY,
     CPU,
-    DTYPES,
     EMPTY,
     INTEGERS,
+    CheckedProducer,
+    Export,
+    checked_export,
+)
+from interop.plugin import (
+    DTYPES,
     MEMORY_TRAITS,
     Cast,
-    CheckedProducer,
     Conversion,
     Copy,
     Cost,
     Declaration,
     DtypeNames,
-    Export,
     Format,
     Limits,
     Move,
     Samples,
     Spec,
     Wrapper,
-    checked_export,
     hookimpl,
 )
 from interop.plugin.advanced import Advanced, Namespaces

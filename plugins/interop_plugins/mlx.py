@@ -16,7 +16,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import HandOffError
-from interop.plugin import (
+from interop.kit import (
     COPY,
     DTYPE,
     EMPTY,
@@ -24,6 +24,13 @@ from interop.plugin import (
     REALS,
     CapsuleProducer,
     CastErrors,
+    MemoryAt,
+    checked_export,
+    export,
+    real_part,
+    stride_traits,
+)
+from interop.plugin import (
     Conversion,
     Copy,
     Cost,
@@ -33,16 +40,11 @@ from interop.plugin import (
     DtypeNames,
     Format,
     Limits,
-    MemoryAt,
     Result,
     Samples,
     Spec,
-    checked_export,
-    export,
     hookimpl,
     itself,
-    real_part,
-    stride_traits,
 )
 from interop.plugin.advanced import Advanced
 
@@ -334,7 +336,7 @@ def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> mx.array:
     if value.dtype == target and min(value.strides, default=0) >= 0:
         return mx.array(value, dtype=mlx_dtype)
     value = real_part(value, target)
-    errors = CastErrors(np)
+    errors = CastErrors()
     if value.size <= _FEW:
         out = mx.array(errors.run(value.astype, target, "C"), dtype=mlx_dtype)
     else:

@@ -16,18 +16,24 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from interop.errors import RefusedError, UnknownValueError
-from interop.plugin import (
-    COLUMN_TRAITS,
+from interop.kit import (
     COMPLEX,
     COPY,
     DTYPE,
-    DTYPES,
     EMPTY,
     INTEGERS,
-    MEMORY_TRAITS,
     REALS,
-    Cast,
     CastErrors,
+    cast_objects,
+    extents,
+    misfit,
+    null_number,
+)
+from interop.plugin import (
+    COLUMN_TRAITS,
+    DTYPES,
+    MEMORY_TRAITS,
+    Cast,
     Conversion,
     Copy,
     Cost,
@@ -41,12 +47,8 @@ from interop.plugin import (
     Spec,
     Unary,
     Wrapper,
-    cast_objects,
-    extents,
     hookimpl,
     itemsize,
-    misfit,
-    null_number,
     preserves,
 )
 from interop.plugin.advanced import Advanced
@@ -407,12 +409,10 @@ def gather_frame(frame: pl.DataFrame, *, dtype: str) -> Array:
 
 def gather_if_exact(frame: pl.DataFrame) -> Array:
     """Return what `gather_frame` does if the common dtype holds every integer of the columns."""
-    import numpy as np
-
     dtype, _ = _inspect_frame(frame)
     for column in frame.iter_columns():
         for _, piece in _pieces(column):
-            if reason := misfit(np, piece.drop_nulls().to_numpy(), dtype):
+            if reason := misfit(piece.drop_nulls().to_numpy(), dtype):
                 msg = f"column {column.name!r}: {reason}"
                 raise Declined(msg)
     return gather_frame(frame, dtype=dtype)
@@ -427,9 +427,9 @@ def _write(out: Array, series: pl.Series, name: str | None) -> None:
 
     if name is None:
         decimals = np.array(series.to_list(), object)
-        out[...] = cast_objects(np, decimals, out.dtype, fill_nulls=True)
+        out[...] = cast_objects(decimals, out.dtype, fill_nulls=True)
         return
-    errors = CastErrors(np)
+    errors = CastErrors()
     for start, piece in _pieces(series):
         part, nulls = out[start : start + piece.len()], None
         if piece.null_count():

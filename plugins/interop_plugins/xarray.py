@@ -15,17 +15,21 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import interop
 from interop.errors import RefusedError, UnknownValueError
-from interop.plugin import (
+from interop.kit import (
     COMPLEX,
     COPY,
     DTYPE,
-    DTYPES,
     EMPTY,
     INTEGERS,
-    MEMORY_TRAITS,
     REALS,
-    TRAITS,
     CastErrors,
+    dtype_name,
+    real_part,
+)
+from interop.plugin import (
+    DTYPES,
+    MEMORY_TRAITS,
+    TRAITS,
     Conversion,
     Cost,
     Declaration,
@@ -34,9 +38,7 @@ from interop.plugin import (
     Labels,
     Spec,
     Wrapper,
-    dtype_name,
     hookimpl,
-    real_part,
 )
 
 if TYPE_CHECKING:
@@ -180,7 +182,7 @@ def _cast(data: Array, dtype: str) -> Array:
     import numpy as np
 
     out = np.empty(data.shape, _numpy_dtype(dtype))
-    errors = CastErrors(np)
+    errors = CastErrors()
     if not {data.dtype.name, dtype} & _BUILTIN and data.dtype != out.dtype:
         data = data.astype("f4")  # some dtypes of ml_dtypes have no cast to some others
     errors.run(np.copyto, out, real_part(data, out.dtype), "unsafe")

@@ -24,6 +24,7 @@ from sybil.parsers.myst import PythonCodeBlockParser
 from sybil.parsers.rest import DocTestParser
 
 import interop
+import interop.kit
 import interop.plugin.advanced
 import interop.testing
 from tests.cases import together
@@ -233,7 +234,14 @@ def _documented(module: ModuleType) -> set[str]:
 
 @pytest.mark.parametrize(
     "module",
-    [interop, interop.plugin, interop.plugin.advanced, interop.errors, interop.testing],
+    [
+        interop,
+        interop.plugin,
+        interop.plugin.advanced,
+        interop.kit,
+        interop.errors,
+        interop.testing,
+    ],
     ids=lambda m: m.__name__,
 )
 def test_every_public_name_is_in_the_reference(module: ModuleType) -> None:

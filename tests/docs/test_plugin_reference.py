@@ -19,7 +19,7 @@ TEXT = PAGE.read_text("utf-8")
 TEXTS = "\n".join(page.read_text("utf-8") for page in PAGES)
 
 
-@pytest.mark.parametrize(("path", "module"), PAGES.items(), ids=("plugin", "advanced"))
+@pytest.mark.parametrize(("path", "module"), PAGES.items(), ids=("plugin", "advanced", "kit"))
 def test_the_page_is_what_the_declarations_say(path: Path, module: ModuleType) -> None:
     """Made again from docstrings and defaults, a page is the one in the repository."""
     text = path.read_text("utf-8")

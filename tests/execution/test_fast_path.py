@@ -23,11 +23,11 @@ from interop import Conversion, Format, Interop
 from interop._execution.fast_leaves import fast_leaves
 from interop._execution.fast_path import Converter, with_fast_paths
 from interop._planning.cache import PlanCache, PlanTable, Way
-from interop._planning.keywords import Keywords
-from interop._planning.policy import Block, block
-from interop._planning.request import Request
 from interop._registry.declared import Provenance
 from interop._registry.registry import Registry
+from interop._request.keywords import Keywords
+from interop._request.policy import Block, block
+from interop._request.request import Request
 from interop.plugin import Declined, itself
 from interop.plugin.advanced import Advanced, NoTrace
 from tests.toys import Box, copy, toy, view

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import interop
-from interop.plugin import checked_export
+from interop.kit import checked_export
 from interop.testing import check
 from interop_plugins.dpnp import dense, queues
 from tests.gpu.test_any_device import Foreign

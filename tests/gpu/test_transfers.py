@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import interop
-from interop._toolkit import staging
+from interop.kit import staging
 
 SIZE = 1 << 20
 BYTES = 4 * SIZE
@@ -267,7 +267,7 @@ import os, signal, sys, threading, time
 import numpy as np
 import torch
 import interop
-from interop._toolkit import staging
+from interop.kit import staging
 
 staging.idle_cores = staging.threads = lambda: 4
 there = torch.arange(1 << 28, dtype=torch.float32, device="cuda")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from interop.plugin import Declaration, Samples, wrapper_format
+from interop.kit import wrapper_format
+from interop.plugin import Declaration, Samples
 
 
 class Gauge:

@@ -8,18 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from interop.plugin import (
-    COPY,
-    DEVICE,
-    DTYPE,
-    Conversion,
-    Cost,
-    Format,
-    Samples,
-    Spec,
-    extents,
-    size_class,
-)
+from interop.kit import COPY, DEVICE, DTYPE, extents
+from interop.plugin import Conversion, Cost, Format, Samples, Spec, size_class
 from interop.plugin.advanced import Advanced
 from tests.lying_plugins import Caught, Contained, Liar, Unseen
 

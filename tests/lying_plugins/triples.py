@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from interop.kit import COPY, extents
 from interop.plugin import (
-    COPY,
     Components,
     Conversion,
     Cost,
@@ -15,7 +15,6 @@ from interop.plugin import (
     Result,
     Samples,
     Spec,
-    extents,
 )
 
 __all__ = ["Triples", "describe", "made", "pack", "triples_format", "twice", "unpack"]

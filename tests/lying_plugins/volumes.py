@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from interop.kit import COPY, DTYPE, extents
 from interop.plugin import (
-    COPY,
-    DTYPE,
     Conversion,
     Cost,
     Declaration,
@@ -15,7 +14,6 @@ from interop.plugin import (
     Labels,
     Samples,
     Spec,
-    extents,
     hookimpl,
     make_spec,
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from interop.plugin import Conversion, Cost, Declaration, Format, extents, make_spec
+from interop.kit import extents
+from interop.plugin import Conversion, Cost, Declaration, Format, make_spec
 from tests.lying_plugins import Caught, Liar, table
 from tests.lying_plugins.grid import Grid, conversion_liar, format_liar
 

@@ -16,9 +16,9 @@ from interop import Format, Interop, Spec
 from interop._model.spec import spec_class
 from interop._planning import cache
 from interop._planning.cache import PlanCache
-from interop._planning.keywords import Keywords, checked
-from interop._planning.request import Request
 from interop._registry.registry import Registry
+from interop._request.keywords import Keywords, checked
+from interop._request.request import Request
 from interop.plugin import Limits, make_spec
 from interop.plugin.advanced import Advanced
 from tests.toys import Box, copy, toy, view

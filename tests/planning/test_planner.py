@@ -9,7 +9,7 @@ import pytest
 import interop
 from interop import Conversion, Cost, Interop, Spec
 from interop._planning.ranking import EACH
-from interop._planning.request import Request
+from interop._request.request import Request
 from interop.plugin import make_spec
 from tests.toys import copy, labels, toy, view
 

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import interop
-from interop._planning.request import Request
+from interop._request.request import Request
 from interop.errors import BadRequestError, DeviceError, HandOffError, RefusedError
 from interop.plugin import Declined, make_spec
 from tests.toys import Box, toy

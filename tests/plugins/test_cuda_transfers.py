@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from interop._toolkit import staging
+from interop.kit import staging
 from interop.plugin import Declined
 
 torch = pytest.importorskip("torch", reason="torch is not installed here")

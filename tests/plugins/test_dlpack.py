@@ -16,8 +16,8 @@ import pytest
 
 import interop
 from interop.errors import HandOffError, RefusedError
-from tests.toolkit.capsules import bounds, exported
-from tests.toolkit.test_dlpack import FAULTS, Fake
+from tests.kit.capsules import bounds, exported
+from tests.kit.test_dlpack import FAULTS, Fake
 
 ROOT = Path(__file__).parents[2]
 #: Faults that a consumer may take as they are, and would read beyond the array.

@@ -21,8 +21,8 @@ from interop_plugins.numpy.describe import fast_key, memory
 from interop_plugins.numpy.dtypes import NARROW_REALS, PLAIN, class_name
 from interop_plugins.numpy.samples import VARIANTS, mask_first
 from tests.cases import together
+from tests.kit.capsules import exported
 from tests.plugins.promises import LATER
-from tests.toolkit.capsules import exported
 
 NAMES = sorted(set(DTYPES) - {"complex32"} - LATER)
 #: Dtypes that NumPy can store in the other byte order.

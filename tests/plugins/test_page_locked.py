@@ -14,7 +14,7 @@ import pytest
 import interop
 from interop.errors import DeviceError, RefusedError
 from interop.plugin import make_spec
-from tests.toolkit.test_dlpack import Fake
+from tests.kit.test_dlpack import Fake
 
 torch = pytest.importorskip("torch", reason="torch is not installed here")
 

@@ -19,10 +19,10 @@ import pytest
 
 import interop
 from interop.errors import HandOffError, RefusedError, UnknownValueError
-from interop.plugin.advanced import ADDRESSES
+from interop.kit import ADDRESSES
 from interop_plugins.protocols import buffers, interfaces
 from tests.cases import together
-from tests.toolkit.capsules import bounds
+from tests.kit.capsules import bounds
 
 
 class Interface:

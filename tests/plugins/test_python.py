@@ -16,7 +16,7 @@ import scipy.sparse
 import torch
 
 import interop
-from interop._planning.keywords import Keywords
+from interop._request.keywords import Keywords
 from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
 from interop.plugin import DTYPES
 from tests.cases import together

@@ -12,8 +12,8 @@ import sparse
 import torch
 
 import interop
-from interop._toolkit import quiet
 from interop.errors import HandOffError, RefusedError
+from interop.kit import quiet
 from interop_plugins.sparse import canonical
 from interop_plugins.sparse.describe import memory
 from tests.cases import together

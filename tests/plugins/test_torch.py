@@ -20,8 +20,8 @@ from torch.autograd import forward_ad
 
 import interop
 from interop import Cost, Interop
-from interop._toolkit import quiet as toolkit_quiet
 from interop.errors import BadRequestError, InteropError, RefusedError
+from interop.kit import quiet as toolkit_quiet
 from interop.plugin import size_class
 from interop_plugins.torch import dense as torch_dense
 from interop_plugins.torch import sparse as torch_sparse

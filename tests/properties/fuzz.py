@@ -21,7 +21,7 @@ import numpy as np
 
 import interop
 from interop.errors import InteropError
-from tests.toolkit.capsules import DELETER, Legacy, Versioned, forever, get_pointer, new_capsule
+from tests.kit.capsules import DELETER, Legacy, Versioned, forever, get_pointer, new_capsule
 
 BUFFER = 2**14
 DTYPES = [

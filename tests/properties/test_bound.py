@@ -11,8 +11,8 @@ import pytest
 from interop import Format, Interop, Spec
 from interop._model.dtype import itemsize
 from interop._model.spec import representative
-from interop._planning.keywords import Keywords, checked
 from interop._planning.ranking import Rank
+from interop._request.keywords import Keywords, checked
 from interop.plugin import make_spec
 from tests.properties.effort import SEED, count
 

@@ -15,9 +15,9 @@ import interop.plugin
 from interop import Interop
 from interop._execution.trace import shares_memory
 from interop.errors import Declined, HandOffError, InteropError, RefusedError, UnknownValueError
+from tests.kit.capsules import bounds
 from tests.properties.outcomes import outcomes_of
 from tests.properties.readers import DECLARED, FRAMEWORKS, calm, dtype_of, read, same
-from tests.toolkit.capsules import bounds
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from interop.plugin import INTEGERS, REALS, Declaration, Format, Wrapper, hookimpl
+from interop.kit import INTEGERS, REALS
+from interop.plugin import Declaration, Format, Wrapper, hookimpl
 
 INTEROP_API = 1  # the version of interop.plugin that this was written for
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from interop.errors import UnknownValueError
+from interop.kit import COMPLEX, INTEGERS, REALS, dense_format
 from interop.plugin import (
-    COMPLEX,
-    INTEGERS,
-    REALS,
     Components,
     Declaration,
     Declined,
@@ -17,7 +15,6 @@ from interop.plugin import (
     Parts,
     Samples,
     Spec,
-    dense_format,
     hookimpl,
 )
 

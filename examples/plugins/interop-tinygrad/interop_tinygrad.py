@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from interop.kit import INTEGERS, REALS
 from interop.plugin import (
-    INTEGERS,
-    REALS,
     Conversion,
     Cost,
     Declaration,

@@ -7,14 +7,9 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from interop.kit import COMPLEX, COPY, CPU, DTYPE, INTEGERS, REALS, transfer
 from interop.plugin import (
-    COMPLEX,
-    COPY,
-    CPU,
-    DTYPE,
-    INTEGERS,
     MEMORY_TRAITS,
-    REALS,
     Cast,
     Components,
     Conversion,
@@ -27,7 +22,6 @@ from interop.plugin import (
     Move,
     Result,
     hookimpl,
-    transfer,
 )
 from interop.plugin.advanced import Advanced, Problems
 

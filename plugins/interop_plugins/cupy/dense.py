@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import interop
-from interop.plugin import Declined, misfit, real_part
+from interop.kit import misfit, real_part
+from interop.plugin import Declined
 
 from .loans import reading
 from .streams import device_named, working
@@ -47,7 +48,7 @@ def cast_if_exact(value: CupyArray, *, dtype: str, stream: Stream = None) -> Cup
     with reading(value, stream):
         if value.size:
             ends = cupy.stack([value.min(), value.max()]).get()
-            if reason := misfit(np, ends, dtype):
+            if reason := misfit(ends, dtype):
                 raise Declined(reason)
         return value.astype(np.dtype(dtype), order="C")
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from interop.plugin import CheckedProducer, Declined
+from interop.kit import CheckedProducer
+from interop.plugin import Declined
 
 from .loans import lend, let_wait, torch_of
 from .streams import PER_THREAD, device_named, working

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from interop.plugin import stream_handle
+from interop.kit import stream_handle
 
 from .describe import memory
 from .streams import lasts, working

@@ -7,7 +7,7 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING
 
-from interop.plugin import extent
+from interop.kit import extent
 
 from .dense import copy
 from .loans import lend

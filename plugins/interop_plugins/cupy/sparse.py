@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.plugin import EMPTY, Declined, Parts, Spec, dtype_name
+from interop.kit import EMPTY, dtype_name
+from interop.plugin import Declined, Parts, Spec
 
 from .describe import device_name, memory
 from .loans import reading

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from interop.errors import BadRequestError, DeviceError
-from interop.plugin import stream_handle
+from interop.kit import stream_handle
 
 from .describe import device_kind
 

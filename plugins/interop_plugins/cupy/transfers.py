@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from interop.plugin.advanced import STAGED_FROM, fetch_staged, send_staged
+from interop.kit import STAGED_FROM, fetch_staged, send_staged
 
 if TYPE_CHECKING:
     from typing import Any

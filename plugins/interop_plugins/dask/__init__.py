@@ -17,14 +17,9 @@ from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from interop.kit import COMPLEX, COPY, CPU, DEVICE, EMPTY, INTEGERS
 from interop.plugin import (
-    COMPLEX,
-    COPY,
-    CPU,
-    DEVICE,
     DTYPES,
-    EMPTY,
-    INTEGERS,
     MEMORY_TRAITS,
     Cast,
     Conversion,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import isnan, prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from interop.plugin import Spec, dtype_name, itemsize
+from interop.kit import dtype_name
+from interop.plugin import Spec, itemsize
 
 if TYPE_CHECKING:
     from dask.array import Array as DaskArray

@@ -6,12 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
+from interop.kit import COMPLEX, CPU, INTEGERS, REALS, transfer
 from interop.plugin import (
-    COMPLEX,
-    CPU,
-    INTEGERS,
     MEMORY_TRAITS,
-    REALS,
     Cast,
     Conversion,
     Copy,
@@ -25,7 +22,6 @@ from interop.plugin import (
     Unary,
     hookimpl,
     itself,
-    transfer,
 )
 from interop.plugin.advanced import Problems
 

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec
 
-from interop.plugin import CheckedProducer, Declined
+from interop.kit import CheckedProducer
+from interop.plugin import Declined
 
 from .queues import device_named, let_wait, number_of, on_queue, queue_of, unsupported_now
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.plugin import EMPTY, Spec, extent, stride_traits
+from interop.kit import EMPTY, extent, stride_traits
+from interop.plugin import Spec
 
 from .queues import is_shared, number_of
 

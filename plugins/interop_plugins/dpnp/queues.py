@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from interop.errors import BadRequestError, DeviceError
-from interop.plugin import EMPTY
+from interop.kit import EMPTY
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias

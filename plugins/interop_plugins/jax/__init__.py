@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from interop.plugin import (
+from interop.kit import (
     COMPLEX,
     COPY,
     CPU,
@@ -19,8 +19,11 @@ from interop.plugin import (
     DTYPE,
     EMPTY,
     INTEGERS,
-    MEMORY_TRAITS,
     REALS,
+    transfer,
+)
+from interop.plugin import (
+    MEMORY_TRAITS,
     Autodiff,
     Cast,
     Components,
@@ -39,7 +42,6 @@ from interop.plugin import (
     Unary,
     Wrapper,
     hookimpl,
-    transfer,
 )
 from interop.plugin.advanced import Advanced
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import interop
 from interop.errors import DeviceError
-from interop.plugin import (
+from interop.kit import (
     CastErrors,
     CheckedProducer,
-    Declined,
     address,
     misfit,
     parallel_for,
     real_part,
+    unlocked,
 )
-from interop.plugin.advanced import unlocked
+from interop.plugin import Declined
 
 from .describe import DLPACK_DTYPES, IMMUTABLE, NARROW, PACKED, is_compact, place, unsupported_now
 
@@ -134,7 +134,7 @@ def download(value: Array, *, device: str) -> NumpyArray:
     array = np.asarray(host)
     bits = array.view(f"u{array.itemsize}") if array.dtype.isbuiltin != 1 else array
     # Nobody else has that array, so its memory may be written.
-    writable: NumpyArray = unlocked(np, bits).view(array.dtype)
+    writable: NumpyArray = unlocked(bits).view(array.dtype)
     return writable
 
 
@@ -182,9 +182,8 @@ def _capsule(array: NumpyArray) -> object:
     """
     if _takes_versions():
         return array.__dlpack__(max_version=(1, 0))
-    import numpy as np
 
-    return unlocked(np, array).__dlpack__()
+    return unlocked(array).__dlpack__()
 
 
 @cache
@@ -244,9 +243,7 @@ def from_numpy(value: NumpyArray, *, dtype: str | None = None, device: str | Non
 
 def from_numpy_if_exact(value: NumpyArray, *, dtype: str) -> Array:
     """Return what `from_numpy` does if the dtype holds every integer of the array."""
-    import numpy as np
-
-    if reason := misfit(np, value, dtype):
+    if reason := misfit(value, dtype):
         raise Declined(reason)
     return from_numpy(value, dtype=dtype)
 
@@ -290,7 +287,7 @@ def _write(out: NumpyArray, value: NumpyArray) -> None:
     if value.flags.c_contiguous:
         out, value = out.reshape(-1), value.reshape(-1)
 
-    errors = CastErrors(np)
+    errors = CastErrors()
 
     def work(start: int, stop: int) -> None:
         errors.run(np.copyto, out[start:stop], value[start:stop], "unsafe")

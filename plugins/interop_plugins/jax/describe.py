@@ -9,7 +9,8 @@ from math import prod
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS, Spec
+from interop.kit import COMPLEX, EMPTY, INTEGERS, REALS
+from interop.plugin import Spec
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,8 +17,8 @@ from functools import wraps
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from interop.plugin import EMPTY, Parts, Spec
-from interop.plugin.advanced import inspect_once, rising
+from interop.kit import EMPTY, inspect_once, rising
+from interop.plugin import Parts, Spec
 
 from . import dense
 from .describe import describe, unsupported_now

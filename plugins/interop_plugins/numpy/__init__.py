@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from interop.kit import EMPTY, address
 from interop.plugin import (
-    EMPTY,
     Cast,
     Conversion,
     Copy,
@@ -24,7 +24,6 @@ from interop.plugin import (
     Result,
     Samples,
     Unary,
-    address,
     hookimpl,
     itself,
 )

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from math import prod
 from typing import TYPE_CHECKING, Literal
 
-from interop.plugin import DTYPES, CastErrors, checked_cast, parallel_for, real_part
+from interop.kit import CastErrors, checked_cast, parallel_for, real_part
+from interop.plugin import DTYPES
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -51,7 +52,7 @@ def written(value: Array, dtype: DType, order: Literal["C", "K"] = "C") -> Array
     import numpy as np
 
     if few or _is_straight(value, dtype, order):
-        result: Array = checked_cast(np, _castable(value, dtype), dtype, order)
+        result: Array = checked_cast(_castable(value, dtype), dtype, order)
         return result
     out = np.empty_like(value, dtype, order, subok=False)
     write(out, value, fresh=True)
@@ -93,13 +94,11 @@ def write(out: Array, value: Array, *, fresh: bool = False) -> None:
     fresh : bool
         Whether the memory of `out` has not been touched yet.
     """
-    import numpy as np
-
     # With the axes in the order of memory, boxes cut along the first are far from each other.
     axes = sorted(range(out.ndim), key=lambda axis: -abs(out.strides[axis]))
     out, value = out.transpose(axes), value.transpose(axes)
     boxes, copy = _cut(out, value)
-    errors = CastErrors(np)
+    errors = CastErrors()
 
     def work(start: int, stop: int) -> None:
         for box in boxes[start:stop]:

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from interop.errors import Declined
-from interop.plugin import cast_objects, misfit
+from interop.kit import cast_objects, misfit
 
 from .copies import FEW, is_simple, write, written
 from .dtypes import dtype_named
@@ -67,9 +67,7 @@ def cast(value: Array, *, dtype: str) -> Array:
 
 def cast_if_exact(value: Array, *, dtype: str) -> Array:
     """Return what `cast` does if the dtype holds every integer of the array."""
-    import numpy as np
-
-    if reason := misfit(np, value, dtype):
+    if reason := misfit(value, dtype):
         raise Declined(reason)
     return cast(value, dtype=dtype)
 
@@ -93,7 +91,7 @@ def objects_to_numbers(value: Array, *, dtype: str) -> Array:
     """Return the numbers in an array of objects, if all of them are some."""
     import numpy as np
 
-    numbers: Array = cast_objects(np, np.asarray(value), dtype_named(dtype))
+    numbers: Array = cast_objects(np.asarray(value), dtype_named(dtype))
     return numbers
 
 

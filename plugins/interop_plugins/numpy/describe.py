@@ -7,16 +7,8 @@ from numbers import Number
 from typing import TYPE_CHECKING
 
 import interop
-from interop.plugin import (
-    COMPLEX,
-    DTYPES,
-    EMPTY,
-    Spec,
-    address,
-    dtype_name,
-    extents,
-    memory_traits,
-)
+from interop.kit import COMPLEX, EMPTY, address, dtype_name, extents, memory_traits
+from interop.plugin import DTYPES, Spec
 
 if TYPE_CHECKING:
     from .dtypes import Array, DType, Scalar

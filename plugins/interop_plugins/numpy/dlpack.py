@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.plugin import (
+from interop.kit import (
     CapsuleProducer,
     MemoryAt,
     checked_export,
     export,
     plain_array,
+    unlocked,
 )
-from interop.plugin.advanced import unlocked
 
 from .dtypes import dtype_named
 
@@ -32,7 +32,7 @@ def from_dlpack(value: object) -> Array:
     producer = CapsuleProducer(export(value))
     exported = checked_export(producer)
     array: Array = np.from_dlpack(producer)
-    return array if exported.versioned else unlocked(np, array)
+    return array if exported.versioned else unlocked(array)
 
 
 def from_locked_dlpack(value: object) -> Array:
@@ -48,9 +48,7 @@ def dlpack_fast_path(value: object) -> Any:
     What NumPy refuses, dtypes among them, goes the long way, and so does an array that is not
     aligned.
     """
-    import numpy as np
-
-    array = plain_array(np, value)
+    array = plain_array(value)
     return NotImplemented if array is None or not array.flags.behaved else array
 
 

@@ -7,7 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from interop.errors import BadRequestError
-from interop.plugin import COMPLEX, DTYPES, INTEGERS, REALS, dtype_name
+from interop.kit import COMPLEX, INTEGERS, REALS, dtype_name
+from interop.plugin import DTYPES
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias

@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
+from interop.kit import COPY, CPU, EMPTY, transfer
 from interop.plugin import (
-    COPY,
-    CPU,
-    EMPTY,
     Conversion,
     Copy,
     Cost,
@@ -24,7 +22,6 @@ from interop.plugin import (
     Limits,
     Samples,
     hookimpl,
-    transfer,
 )
 
 from . import cuda, dense, describe

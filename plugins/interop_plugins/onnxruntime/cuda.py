@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.errors import DeviceError
-from interop.plugin import MemoryAt
+from interop.kit import MemoryAt
 
 from .dense import Producer
 from .describe import ELEMENT_TYPES, array_interface, numpy_dtype

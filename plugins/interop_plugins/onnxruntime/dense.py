@@ -6,8 +6,8 @@ from ctypes import memmove
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.plugin import Declined, MemoryAt
-from interop.plugin.advanced import unlocked
+from interop.kit import MemoryAt, unlocked
+from interop.plugin import Declined
 
 from .describe import (
     ELEMENT_TYPES,
@@ -119,10 +119,9 @@ def from_numpy(array: Array) -> OrtValue:
     `OrtValue.ortvalue_from_numpy` would keep the array in the Python object, but bindings and views
     of the tensor outlive that.
     """
-    import numpy as np
     from onnxruntime import OrtValue
 
-    source = unlocked(np, array)
+    source = unlocked(array)
     if array.dtype.kind == "b":
         source = source.view("u1")
     return OrtValue.from_dlpack(Producer(source, array.dtype))
@@ -140,10 +139,9 @@ def from_narrow_numpy(array: Array) -> OrtValue:
 
     DLPack does not take these, so Python's OrtValue keeps the memory alive.
     """
-    import numpy as np
     from onnxruntime import OrtValue
 
-    bits = unlocked(np, array.view(f"u{array.itemsize}"))
+    bits = unlocked(array.view(f"u{array.itemsize}"))
     return OrtValue.ortvalue_from_numpy_with_onnx_type(bits, TYPE_NUMBERS[array.dtype.name])
 
 

@@ -7,7 +7,8 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.errors import HandOffError
-from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS, Spec, itemsize
+from interop.kit import COMPLEX, EMPTY, INTEGERS, REALS
+from interop.plugin import Spec, itemsize
 
 if TYPE_CHECKING:
     import numpy as np

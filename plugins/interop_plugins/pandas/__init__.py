@@ -14,16 +14,11 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from interop.kit import COMPLEX, COPY, DTYPE, EMPTY, INTEGERS, REALS
 from interop.plugin import (
     COLUMN_TRAITS,
-    COMPLEX,
-    COPY,
-    DTYPE,
     DTYPES,
-    EMPTY,
-    INTEGERS,
     MEMORY_TRAITS,
-    REALS,
     Cast,
     Conversion,
     Copy,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.plugin import CastErrors, Declined, cast_objects, extents, null_number, real_part
-from interop.plugin.advanced import check_coordinates
+from interop.kit import CastErrors, cast_objects, check_coordinates, extents, null_number, real_part
+from interop.plugin import Declined
 
 from .describe import is_arrow, is_sparse, is_untyped, number_name, storage
 
@@ -110,9 +110,9 @@ def write(out: Array, array: Storage) -> None:
     if is_untyped(array.dtype):
         has_nulls = is_arrow(array.dtype)
         objects = array.to_numpy(object, na_value=None) if has_nulls else array
-        out[...] = cast_objects(np, objects, out.dtype, fill_nulls=has_nulls)
+        out[...] = cast_objects(objects, out.dtype, fill_nulls=has_nulls)
         return
-    errors, unseen = CastErrors(np), CastErrors(np)
+    errors, unseen = CastErrors(), CastErrors()
     start, null = 0, null_number(out.dtype)
     for numbers, nulls in pieces(array):
         part = out[start : start + len(numbers)]

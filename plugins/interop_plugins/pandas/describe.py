@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from interop.plugin import DTYPES, EMPTY, Spec, dtype_name, itemsize, memory_traits, preserves
+from interop.kit import EMPTY, dtype_name, memory_traits
+from interop.plugin import DTYPES, Spec, itemsize, preserves
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.errors import RefusedError
-from interop.plugin import Declined, extents, misfit
+from interop.kit import extents, misfit
+from interop.plugin import Declined
 
 from .arrays import copy_array, pieces, storage_memory, stored, to_numpy, write
 from .describe import column_arrays, inspect_frame, is_arrow, number_name, single_block
@@ -61,13 +62,11 @@ def gather_frame(frame: pd.DataFrame, *, dtype: str) -> Array:
 
 def gather_if_exact(frame: pd.DataFrame) -> Array:
     """Return what `gather_frame` does if the common dtype holds every integer of the columns."""
-    import numpy as np
-
     dtype = inspect_frame(frame).dtype
     for label, array in zip(frame.columns, column_arrays(frame), strict=True):
         for piece, nulls in pieces(array):
             numbers = piece if nulls is None else piece[~nulls]
-            if reason := misfit(np, numbers, dtype):
+            if reason := misfit(numbers, dtype):
                 msg = f"column {label!r}: {reason}"
                 raise Declined(msg)
     return gather_frame(frame, dtype=dtype)

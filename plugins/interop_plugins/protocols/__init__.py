@@ -15,12 +15,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from interop.kit import COPY, INTEGERS, REALS
 from interop.plugin import (
-    COPY,
     DTYPES,
-    INTEGERS,
     MEMORY_TRAITS,
-    REALS,
     Conversion,
     Cost,
     Declaration,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from interop.plugin import DTYPES, EMPTY, Spec, extents, memory_traits
+from interop.kit import EMPTY, extents, memory_traits
+from interop.plugin import DTYPES, Spec
 
 from .common import FOREIGN_ORDER, NUMBERS, layout_of, name_of_kind, unread
 

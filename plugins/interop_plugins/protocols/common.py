@@ -9,7 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from interop.errors import HandOffError
-from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS, overlaps
+from interop.kit import COMPLEX, EMPTY, INTEGERS, REALS, overlaps
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias

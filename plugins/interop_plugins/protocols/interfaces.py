@@ -7,8 +7,8 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from interop.errors import HandOffError
-from interop.plugin import DTYPES, MemoryAt, Spec, itemsize
-from interop.plugin.advanced import ADDRESSES
+from interop.kit import ADDRESSES, MemoryAt
+from interop.plugin import DTYPES, Spec, itemsize
 
 from .common import (
     FOREIGN_ORDER,

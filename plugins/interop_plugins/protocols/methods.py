@@ -16,7 +16,8 @@ from inspect import signature
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from interop.plugin import DTYPES, EMPTY, Declined, Spec, dtype_name, itemsize, preserves
+from interop.kit import EMPTY, dtype_name
+from interop.plugin import DTYPES, Declined, Spec, itemsize, preserves
 
 from .common import integers, problem_of, refuse, unread
 from .interfaces import Offer

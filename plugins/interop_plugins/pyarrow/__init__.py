@@ -12,11 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from interop import plugin
+from interop.kit import COPY, DTYPE, EMPTY
 from interop.plugin import (
     COLUMN_TRAITS,
-    COPY,
-    DTYPE,
-    EMPTY,
     MEMORY_TRAITS,
     Cast,
     Components,

@@ -11,7 +11,7 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.plugin import cast_objects, export, null_number
+from interop.kit import cast_objects, export, null_number
 
 from .describe import ALIGNMENT, levels
 from .dtypes import NUMBERS, arrow_type, element_layout, traits_of
@@ -164,7 +164,7 @@ def cast_decimals(decimals: pa.Array | pa.ChunkedArray | pa.Scalar, *, dtype: st
     import numpy as np
 
     elements = decimals.to_pylist() if hasattr(decimals, "to_pylist") else decimals.as_py()
-    numbers: Array = cast_objects(np, np.array(elements, object), np.dtype(dtype), fill_nulls=True)
+    numbers: Array = cast_objects(np.array(elements, object), np.dtype(dtype), fill_nulls=True)
     return numbers
 
 

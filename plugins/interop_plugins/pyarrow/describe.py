@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from interop.plugin import EMPTY, Spec
+from interop.kit import EMPTY
+from interop.plugin import Spec
 
 from .dtypes import NUMBERS, ElementLayout, element_layout, number_types, traits_of
 

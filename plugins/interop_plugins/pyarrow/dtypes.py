@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from interop.plugin import EMPTY, INTEGERS, REALS
+from interop.kit import EMPTY, INTEGERS, REALS
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from interop.plugin import Declined, Parts, Spec, extents
-from interop.plugin.advanced import check_offsets
+from interop.kit import check_offsets, extents
+from interop.plugin import Declined, Parts, Spec
 
 from .dense import flat_array, to_numpy
 from .describe import ALIGNMENT, device

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.errors import RefusedError
-from interop.plugin import EMPTY, Spec, null_number
+from interop.kit import EMPTY, null_number
+from interop.plugin import Spec
 
 from .dense import cast_decimals, flat_array, null_places, to_numpy
 from .describe import device, memory, memory_of_chunks

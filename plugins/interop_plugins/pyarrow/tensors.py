@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.plugin import CastErrors, Spec, extents
+from interop.kit import CastErrors, extents
+from interop.plugin import Spec
 
 from .dtypes import dtype_name
 
@@ -70,6 +71,6 @@ def fill_tensor(out: pa.Tensor, tensor: pa.Tensor) -> None:
     """Write the numbers of a tensor into another."""
     import numpy as np
 
-    errors = CastErrors(np)
+    errors = CastErrors()
     errors.run(np.copyto, out.to_numpy(), tensor.to_numpy(), "unsafe")
     errors.tell()

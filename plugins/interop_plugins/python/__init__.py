@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
+from interop.kit import COPY, CPU, DTYPE
 from interop.plugin import (
-    COPY,
-    CPU,
-    DTYPE,
     DTYPES,
     MEMORY_TRAITS,
     Container,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import interop
 from interop.errors import Declined
-from interop.plugin import EMPTY
+from interop.kit import EMPTY
 
 from .numbers import ODD_NUMBERS, numpy_dtype
 

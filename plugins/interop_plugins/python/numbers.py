@@ -13,7 +13,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError, Declined, RefusedError, UnknownValueError
-from interop.plugin import DTYPES, EMPTY, Spec, cast_objects, checked_cast, misfit, real_part
+from interop.kit import EMPTY, cast_objects, checked_cast, misfit, real_part
+from interop.plugin import DTYPES, Spec
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -336,11 +337,9 @@ def numpy_fast_path(value: Any, *, default_dtype: Callable[[str], str] | None = 
 
 def _narrowed(array: Array, dtype: str) -> Any:
     """Return numbers in the dtype that a framework gives them; pass if one of them does not fit."""
-    import numpy as np
-
     target = numpy_dtype(dtype)
     if array.dtype.kind == "i":
-        return NotImplemented if misfit(np, array, dtype) else array.astype(target)
+        return NotImplemented if misfit(array, dtype) else array.astype(target)
     try:
         return _raising().copy().run(array.astype, target)
     except FloatingPointError:
@@ -380,15 +379,13 @@ def to_dtype(value: Nested, *, dtype: str) -> Array:
     RefusedError
         An integer does not fit, for which NumPy and torch raise an OverflowError.
     """
-    import numpy as np
-
     array, target = _array(value), numpy_dtype(dtype)
     result: Array
     if array.dtype == object:
-        result = cast_objects(np, array, target)
+        result = cast_objects(array, target)
     else:
         _check_range(array, dtype)
-        result = checked_cast(np, real_part(array, target), target)
+        result = checked_cast(real_part(array, target), target)
     return result
 
 
@@ -402,12 +399,10 @@ def to_default(value: Nested, *, dtype: str) -> Array:
     Declined
         A real is out of the dtype's range, or an integer among reals would be rounded.
     """
-    import numpy as np
-
     array = _array(value)
     result = _narrowed(array, dtype)
     if result is NotImplemented:
-        if reason := misfit(np, array, dtype):
+        if reason := misfit(array, dtype):
             msg = f"{reason}; ask for a wider dtype=."
             raise RefusedError(msg)
         raise Declined(_out_of_range(array, dtype))
@@ -436,9 +431,7 @@ def _out_of_range(array: Array, dtype: str) -> str:
 
 def _check_range(array: Array, dtype: str) -> None:
     """Refuse integers that would wrap around."""
-    import numpy as np
-
-    if DTYPES[dtype].kind in "iu" and (reason := misfit(np, array, dtype)):
+    if DTYPES[dtype].kind in "iu" and (reason := misfit(array, dtype)):
         raise RefusedError(reason + ".")
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from interop.kit import DTYPE, EMPTY
 from interop.plugin import (
-    DTYPE,
-    EMPTY,
     Components,
     Conversion,
     Cost,

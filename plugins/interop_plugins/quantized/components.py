@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from interop.plugin import INTEGERS, REALS, Parts
+from interop.kit import INTEGERS, REALS
+from interop.plugin import Parts
 
 from .array import QuantizedArray
 from .describe import arrays_of, framework_of

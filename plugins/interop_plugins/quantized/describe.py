@@ -6,7 +6,8 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from interop.errors import UnknownValueError
-from interop.plugin import EMPTY, Spec, extent
+from interop.kit import EMPTY, extent
+from interop.plugin import Spec
 
 from .array import QuantizedArray
 from .frameworks import dtype_name

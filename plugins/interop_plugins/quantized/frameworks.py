@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from interop.plugin import parallel_for
+from interop.kit import parallel_for
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias

@@ -7,7 +7,7 @@ from operator import eq
 from typing import TYPE_CHECKING
 
 from interop.errors import HandOffError
-from interop.plugin.advanced import check_coordinates, check_ends, check_lines
+from interop.kit import check_coordinates, check_ends, check_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sized

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from interop.plugin import Declined, parallel_for
+from interop.kit import parallel_for
+from interop.plugin import Declined
 
 from .checks import checked
 from .components import array_type, flagged

@@ -6,7 +6,8 @@ import sys
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from interop.plugin import EMPTY, Spec, dtype_name, extents, memory_traits
+from interop.kit import EMPTY, dtype_name, extents, memory_traits
+from interop.plugin import Spec
 
 from .checks import check_diagonals, check_ends_of, check_indices, check_lengths
 

@@ -6,8 +6,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from interop.errors import HandOffError
+from interop.kit import check_coordinates, rising
 from interop.plugin import Parts
-from interop.plugin.advanced import check_coordinates, rising
 
 from .checks import checked
 from .components import array_type, flagged, pack_compressed

@@ -15,10 +15,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from interop.kit import COMPLEX, COPY, INTEGERS
 from interop.plugin import (
-    COMPLEX,
-    COPY,
-    INTEGERS,
     MEMORY_TRAITS,
     Components,
     Conversion,

@@ -8,7 +8,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import HandOffError
-from interop.plugin.advanced import (
+from interop.kit import (
     check_coordinates,
     check_ends,
     check_lines,

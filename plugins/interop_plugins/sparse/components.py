@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.plugin import Declined, Parts, checked_cast, real_part
-from interop.plugin.advanced import check_coordinates, check_lines, rising
+from interop.kit import check_coordinates, check_lines, checked_cast, real_part, rising
+from interop.plugin import Declined, Parts
 
 from .canonical import check_row_ends, is_canonical, shape_of, sorting_order
 
@@ -148,7 +148,6 @@ def _fill(fill: Scalar | None, dtype: DType) -> Scalar | None:
     """Return a fill value cast to the dtype of the stored values; None stands for zero."""
     if fill is None or fill.dtype == dtype:
         return fill
-    import numpy as np
 
-    cast: Scalar = checked_cast(np, real_part(fill, dtype), dtype)
+    cast: Scalar = checked_cast(real_part(fill, dtype), dtype)
     return cast

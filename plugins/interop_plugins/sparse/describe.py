@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.plugin import EMPTY, Spec, dtype_name, extents, memory_traits
+from interop.kit import EMPTY, dtype_name, extents, memory_traits
+from interop.plugin import Spec
 
 from .canonical import (
     check_lengths,

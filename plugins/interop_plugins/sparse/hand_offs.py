@@ -6,8 +6,8 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
+from interop.kit import quietly
 from interop.plugin import Declined
-from interop.plugin.advanced import quietly
 
 from .canonical import is_canonical
 from .components import canonical_coo, coo_array

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+from interop.kit import check_coordinates
 from interop.plugin import Declined
-from interop.plugin.advanced import check_coordinates
 
 from .canonical import check_rows, shape_of, sorting_order
 from .components import canonical_coo, coo_array, gcxs_array, unpack_rows

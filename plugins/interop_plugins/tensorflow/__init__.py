@@ -12,13 +12,8 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from interop.kit import COMPLEX, COPY, CPU, DTYPE, EMPTY, INTEGERS, transfer
 from interop.plugin import (
-    COMPLEX,
-    COPY,
-    CPU,
-    DTYPE,
-    EMPTY,
-    INTEGERS,
     MEMORY_TRAITS,
     Cast,
     Components,
@@ -36,7 +31,6 @@ from interop.plugin import (
     Unary,
     hookimpl,
     itself,
-    transfer,
 )
 from interop.plugin.advanced import Advanced, NoTrace
 

@@ -8,15 +8,15 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError
-from interop.plugin import (
+from interop.kit import (
     CastErrors,
-    Declined,
     address,
     checked_export,
     extents,
     parallel_for,
     real_part,
 )
+from interop.plugin import Declined
 
 from .describe import (
     BUFFERED,
@@ -235,9 +235,7 @@ def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> Tensor:
 
 def _write(out: NumpyArray, value: NumpyArray) -> None:
     """Write `value` into `out`, which is in C order, and cast on the way."""
-    import numpy as np
-
-    errors = CastErrors(np)
+    errors = CastErrors()
     if out.nbytes < _LARGE:
         _copy_into(out, value, errors)
         errors.tell()

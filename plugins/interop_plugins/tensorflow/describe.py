@@ -12,8 +12,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import DeviceError
-from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS, Declined, Spec
+from interop.kit import COMPLEX, EMPTY, INTEGERS, REALS
 from interop.plugin import DTYPES as STANDARD_DTYPES
+from interop.plugin import Declined, Spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable

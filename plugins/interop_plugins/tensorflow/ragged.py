@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from interop.kit import check_offsets
 from interop.plugin import Parts, Spec
-from interop.plugin.advanced import check_offsets
 
 from . import describe as tensors
 from .dense import memory as memory_of_tensor

@@ -12,12 +12,8 @@ from functools import partial
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
+from interop.kit import COMPLEX, COPY, CPU, DTYPE, EMPTY, transfer
 from interop.plugin import (
-    COMPLEX,
-    COPY,
-    CPU,
-    DTYPE,
-    EMPTY,
     Autodiff,
     Cast,
     Components,
@@ -35,7 +31,6 @@ from interop.plugin import (
     Samples,
     Unary,
     hookimpl,
-    transfer,
 )
 from interop.plugin.advanced import Advanced, NoTrace, Problems
 

@@ -10,7 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from interop.errors import HandOffError
-from interop.plugin.advanced import check_coordinates, check_ends, check_lines
+from interop.kit import check_coordinates, check_ends, check_lines
 
 from .describe import components
 

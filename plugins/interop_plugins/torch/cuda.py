@@ -9,7 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.errors import HandOffError
-from interop.plugin import Declined, MemoryAt
+from interop.kit import MemoryAt
+from interop.plugin import Declined
 
 from .dense import cast, write
 from .streams import let_wait, stream_on, working

@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 import interop
 from interop.errors import DeviceError, HandOffError
-from interop.plugin import (
+from interop.kit import (
     COMPLEX,
     INTEGERS,
     CastErrors,
     CheckedProducer,
-    Declined,
+    limit_threads,
     misfit,
     plain_array,
+    quietly,
     real_part,
+    unlocked,
 )
-from interop.plugin.advanced import limit_threads, quietly, unlocked
+from interop.plugin import Declined
 
 from .describe import BIT_DTYPES, DTYPE_NAMES, are_plain, dtype_name
 from .streams import sharing
@@ -259,14 +261,13 @@ def cast_if_exact(value: Tensor, *, dtype: str) -> Tensor:
 
     The least and the largest are found where the tensor lies, and come to the host together.
     """
-    import numpy as np
     import torch
 
     # torch knows unsigned integers of 64 bits, but hardly computes with them.
     bits = value.view(torch.int64)
     if bits.numel():
         ends = torch.stack(torch.aminmax(bits)).cpu().numpy().view(dtype_name(value.dtype))
-        if reason := misfit(np, ends, dtype):
+        if reason := misfit(ends, dtype):
             raise Declined(reason)
     narrow = bits.to(torch.int32, memory_format=torch.contiguous_format)
     return narrow.view(torch_dtype(dtype))
@@ -291,7 +292,7 @@ def _write_as_numpy(out: Tensor, value: Tensor) -> None:
         (bits_to_numpy if tensor.dtype in _bit_dtypes() else tensor_to_numpy)(tensor.detach())
         for tensor in (out, value)
     )
-    errors = CastErrors(np)
+    errors = CastErrors()
     if not np.can_cast(numbers.dtype, array.dtype, "unsafe"):  # from 8 bits to other 8 bits
         numbers = numbers.astype("float32")
     errors.run(np.copyto, array, real_part(numbers, array.dtype), "unsafe")
@@ -483,7 +484,7 @@ def from_numpy(array: Array) -> Tensor:
     import numpy as np
     import torch
 
-    array = unlocked(np, array)
+    array = unlocked(array)
     # Where two of C's types have one width, torch knows one of them, which NumPy prefers as well.
     dtype = np.dtype(array.dtype.str)
     if dtype.num != array.dtype.num:
@@ -607,9 +608,7 @@ def dlpack_fast_path(value: object) -> Any:
 
     NumPy takes the capsule in a third of the time that torch does.
     """
-    import numpy as np
-
-    array = plain_array(np, value)
+    array = plain_array(value)
     return NotImplemented if array is None else torch_fast_path(array)
 
 

@@ -8,7 +8,8 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from interop.plugin import COMPLEX, EMPTY, INTEGERS, REALS, Spec, overlaps
+from interop.kit import COMPLEX, EMPTY, INTEGERS, REALS, overlaps
+from interop.plugin import Spec
 
 from .no_trace import mark_waiting
 

@@ -8,8 +8,8 @@ from itertools import product, repeat
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from interop.plugin import Declined, Parts, parallel_for
-from interop.plugin.advanced import quietly
+from interop.kit import parallel_for, quietly
+from interop.plugin import Declined, Parts
 
 from .dense import fresh, write
 from .describe import dtype_name

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from math import prod
 from typing import TYPE_CHECKING
 
-from interop.plugin import EMPTY, Declined, Spec
+from interop.kit import EMPTY
+from interop.plugin import Declined, Spec
 
 from .describe import describe as describe_local
 from .describe import dtype_name

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from interop.kit import quietly
 from interop.plugin import Declined, Parts
-from interop.plugin.advanced import quietly
 
 from .checks import check_ends_of, check_size, checked
 from .dense import align as align_dense

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-from interop.plugin import stream_handle
+from interop.kit import stream_handle
 
 if TYPE_CHECKING:
     import torch

@@ -18,7 +18,7 @@ from functools import cache
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from interop.plugin.advanced import idle_cores
+from interop.kit import idle_cores
 
 if TYPE_CHECKING:
     import torch

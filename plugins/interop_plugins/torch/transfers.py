@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from interop.plugin.advanced import STAGED_FROM, fetch_staged, send_staged
+from interop.kit import STAGED_FROM, fetch_staged, send_staged
 
 from .describe import has_tangent
 

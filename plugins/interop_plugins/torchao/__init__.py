@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
+from interop.kit import EMPTY, REALS
 from interop.plugin import (
-    EMPTY,
-    REALS,
     Components,
     Conversion,
     Cost,

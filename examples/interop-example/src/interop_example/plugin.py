@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interop.plugin import Conversion, Cost, Declaration, Declined, dense_format, hookimpl
+from interop.kit import dense_format
+from interop.plugin import Conversion, Cost, Declaration, Declined, hookimpl
 
 if TYPE_CHECKING:
     from interop_example.ring import Ring

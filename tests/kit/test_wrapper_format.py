@@ -11,10 +11,10 @@ import torch
 
 from interop import Interop
 from interop.errors import PluginError, RefusedError
-from interop.plugin import wrapper_format
+from interop.kit import wrapper_format
 from interop.testing import check
-from tests.toolkit.library import Quantity
-from tests.toolkit.library_plugin import interop_declarations
+from tests.kit.library import Quantity
+from tests.kit.library_plugin import interop_declarations
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_wrapper_format_takes_functions_of_the_author(loaded: Interop) -> None:
 
     loaded.register(
         *wrapper_format(
-            "tests.toolkit.library:Quantity",
+            "tests.kit.library:Quantity",
             name="quantity",
             unwrap=lambda quantity: quantity.magnitude,
             rewrap=lambda array, like: Quantity(array, like.unit),

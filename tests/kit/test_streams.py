@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from interop.errors import BadRequestError
-from interop.plugin import stream_handle
+from interop.kit import stream_handle
 
 
 @pytest.mark.parametrize(

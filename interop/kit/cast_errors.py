@@ -13,8 +13,9 @@ from typing import Any, ParamSpec, TypeVar
 from interop._model.caller import warn_caller
 from interop._model.dtype import DTYPES, Dtype
 from interop._model.typing import Value
-from interop._toolkit.arrays import dtype_name, null_number
 from interop.errors import RefusedError
+
+from .arrays import dtype_name, null_number
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,15 +37,10 @@ class CastErrors:
     does not point to a line of the user. Errors are therefore noted where they occur. They are told
     once, afterwards, in the way that the caller has set with `numpy.errstate`.
 
-    Parameters
-    ----------
-    np : module
-        NumPy itself, which the core does not import.
-
     Examples
     --------
     >>> import numpy as np
-    >>> errors = CastErrors(np)
+    >>> errors = CastErrors()
     >>> array = errors.run(np.array([1e300, 1.0]).astype, "float32")
     >>> with np.errstate(over="raise"):
     ...     errors.tell()
@@ -55,7 +51,9 @@ class CastErrors:
 
     __slots__ = ("_kinds", "_np")
 
-    def __init__(self, np: ModuleType) -> None:
+    def __init__(self) -> None:
+        import numpy as np
+
         self._np = np
         self._kinds: dict[str, int] = {}
 
@@ -94,15 +92,13 @@ class CastErrors:
         _tell_all(self._np, self._kinds)
 
 
-def checked_cast(np: ModuleType, array: Value, dtype: object, order: str = "K") -> Value:
+def checked_cast(array: Value, dtype: object, order: str = "K") -> Value:
     """Return a copy of a NumPy array in another dtype, and tell of numbers that do not fit.
 
     It is `CastErrors` for one call in one thread.
 
     Parameters
     ----------
-    np : module
-        NumPy itself.
     array : numpy.ndarray or numpy.generic
     dtype : numpy.dtype
     order : {"K", "C"}
@@ -118,6 +114,8 @@ def checked_cast(np: ModuleType, array: Value, dtype: object, order: str = "K") 
     FloatingPointError
         A number does not fit, and the caller has asked NumPy to raise.
     """
+    import numpy as np
+
     # A `CastErrors` would take as long again as the cast of a small array.
     context = _noting(np).copy()
     result = context.run(array.astype, dtype, order)
@@ -127,15 +125,13 @@ def checked_cast(np: ModuleType, array: Value, dtype: object, order: str = "K") 
     return result
 
 
-def misfit(np: ModuleType, array: Value, dtype: str) -> str:
+def misfit(array: Value, dtype: str) -> str:
     """Name the first integer of a NumPy array that a dtype does not hold exactly.
 
     It is for conversions that are `checked`: they raise `Declined` with the answer.
 
     Parameters
     ----------
-    np : module
-        NumPy itself.
     array : numpy.ndarray
         If its numbers are no integers, nothing is checked.
     dtype : str
@@ -149,11 +145,13 @@ def misfit(np: ModuleType, array: Value, dtype: str) -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> misfit(np, np.array([1, 2**53 + 1]), "float64")
+    >>> misfit(np.array([1, 2**53 + 1]), "float64")
     '9007199254740993 would be rounded in float64'
-    >>> misfit(np, np.array([1, 300]), "uint8")
+    >>> misfit(np.array([1, 300]), "uint8")
     '300 does not fit in uint8, which holds 0 to 255'
     """
+    import numpy as np
+
     if array.dtype.kind not in "iu" or not array.size:
         return ""
     facts = DTYPES[dtype]
@@ -183,7 +181,7 @@ def _rounded(np: ModuleType, integers: Value, facts: Dtype) -> Value:
     return (odd >= np.uint64(2**facts.digits)) | (sizes > np.uint64(largest))
 
 
-def cast_objects(np: ModuleType, objects: Value, dtype: Any, *, fill_nulls: bool = False) -> Value:
+def cast_objects(objects: Value, dtype: Any, *, fill_nulls: bool = False) -> Value:
     """Return an array of numbers for a NumPy array of objects that all are numbers.
 
     It is for conversions of values with the trait ``untyped``. Numbers are those of Python and of
@@ -191,8 +189,6 @@ def cast_objects(np: ModuleType, objects: Value, dtype: Any, *, fill_nulls: bool
 
     Parameters
     ----------
-    np : module
-        NumPy itself.
     objects : numpy.ndarray
         Of the dtype ``object``.
     dtype : numpy.dtype
@@ -213,9 +209,11 @@ def cast_objects(np: ModuleType, objects: Value, dtype: Any, *, fill_nulls: bool
     --------
     >>> import numpy as np
     >>> from decimal import Decimal
-    >>> cast_objects(np, np.array([1, Decimal("2.5")]), np.dtype("float32"))
+    >>> cast_objects(np.array([1, Decimal("2.5")]), np.dtype("float32"))
     array([1. , 2.5], dtype=float32)
     """
+    import numpy as np
+
     elements = objects.ravel().tolist()
     if fill_nulls:
         null = null_number(dtype)
@@ -257,12 +255,12 @@ def _cast(np: ModuleType, elements: Iterable[Any], dtype: Any) -> Value:
     objects = np.empty(len(elements := list(elements)), object)
     objects[:] = elements
     if dtype.isbuiltin == 1:
-        return checked_cast(np, objects, dtype)
+        return checked_cast(objects, dtype)
     kind = DTYPES[dtype.name].kind
     wide = objects.astype(kind + ("16" if kind == "c" else "8"))
-    if reason := misfit(np, wide, dtype.name):
+    if reason := misfit(wide, dtype.name):
         raise OverflowError(reason)
-    return checked_cast(np, wide, dtype)
+    return checked_cast(wide, dtype)
 
 
 def _fits(np: ModuleType, element: Any, dtype: Any) -> bool:

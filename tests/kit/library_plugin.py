@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from interop.plugin import Declaration, Samples, dense_format, hookimpl, wrapper_format
+from interop.kit import dense_format, wrapper_format
+from interop.plugin import Declaration, Samples, hookimpl
 
 DENSE: dict[str, Any] = {
     "name": "library",
-    "from_dlpack": "tests.toolkit.library:from_dlpack",
+    "from_dlpack": "tests.kit.library:from_dlpack",
     "dtypes": {"float32", "float64", "int64", "complex64"},
     "carries": {"noncontiguous", "negative_strides", "broadcast"},
     "grad": "requires_grad",
-    "namespace": "tests.toolkit.library",
-    "dtype_type": "tests.toolkit.library:DType",
+    "namespace": "tests.kit.library",
+    "dtype_type": "tests.kit.library:DType",
 }
 
 
@@ -27,9 +28,9 @@ def with_unit(quantity: Any) -> Any:
 def interop_declarations() -> Iterable[Declaration]:
     """Return the dense format and the wrapper."""
     return [
-        *dense_format("tests.toolkit.library:Array", **DENSE),
+        *dense_format("tests.kit.library:Array", **DENSE),
         *wrapper_format(
-            "tests.toolkit.library:Quantity",
+            "tests.kit.library:Quantity",
             name="quantity",
             unwrap="magnitude",
             rewrap=lambda array, like: type(like)(array, like.unit),

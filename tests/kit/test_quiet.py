@@ -6,8 +6,7 @@ import warnings
 
 import pytest
 
-from interop._toolkit import quiet
-from interop.plugin.advanced import quietly
+from interop.kit import quiet, quietly
 
 
 @pytest.fixture(autouse=True)

@@ -17,10 +17,16 @@ import numpy as np
 import pytest
 
 from interop._model.device import DEVICE_TYPES
-from interop._toolkit import dlpack
-from interop._toolkit.dlpack import CheckedProducer, Export, checked_export, export, plain_array
 from interop.errors import HandOffError
-from tests.toolkit.capsules import (
+from interop.kit import dlpack
+from interop.kit.dlpack import (
+    CheckedProducer,
+    Export,
+    checked_export,
+    export,
+    plain_array,
+)
+from tests.kit.capsules import (
     DELETER,
     Legacy,
     Versioned,
@@ -174,7 +180,7 @@ def consume_all():
 @pytest.fixture(scope="module")
 def outcomes():
     program = subprocess.run(
-        [sys.executable, "-m", "tests.toolkit.test_dlpack"],
+        [sys.executable, "-m", "tests.kit.test_dlpack"],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -212,7 +218,7 @@ def test_checked_export_refuses(fault):
 def test_a_plain_array_is_never_unsound(fault):
     """There is no array over what cannot be usable memory; its capsule is freed exactly once."""
     fake = Fake(matrix(), **FAULTS[fault][0])
-    assert plain_array(np, fake) is None
+    assert plain_array(fake) is None
     gc.collect()
     assert (len(fake.calls), fake.deleted) == (1, 1)
 
@@ -231,7 +237,7 @@ def test_a_plain_array_is_of_writable_memory_on_the_host(fields, is_plain):
     """It lies in the producer's memory, which is freed with it; there is none of other memory."""
     array = matrix()
     fake = Fake(array, **fields)
-    result = plain_array(np, fake)
+    result = plain_array(fake)
     assert (result is not None) == is_plain
     if result is not None:
         assert result.ctypes.data == array.ctypes.data + fields.get("byte_offset", 0)
@@ -246,7 +252,7 @@ def test_a_plain_array_is_of_writable_memory_on_the_host(fields, is_plain):
 def test_no_plain_array_is_of_numpys_own_memory(shape):
     """For an array without memory NumPy would make some; such an array is not plain."""
     array = np.zeros(shape)
-    result = plain_array(np, Fake(array, **NULL) if not array.size else Fake(array))
+    result = plain_array(Fake(array, **NULL) if not array.size else Fake(array))
     assert (result is None) == (not array.size)
 
 
@@ -257,8 +263,8 @@ def test_a_capsule_without_flags_is_not_plain():
         def __dlpack__(self, **keywords):
             return self.capsule()
 
-    assert plain_array(np, Producer(matrix())) is None
-    assert plain_array(np, OldFake(matrix())) is None
+    assert plain_array(Producer(matrix())) is None
+    assert plain_array(OldFake(matrix())) is None
 
 
 def test_checked_export_reads_every_field():

@@ -17,7 +17,13 @@ from interop.errors import HandOffError, PluginError
 
 from .array_api import recast
 from .arrays import COPY, DTYPE, EMPTY, overlaps, stride_traits
-from .dlpack import CheckedProducer, Export, checked_export, device_named, is_contiguous
+from .dlpack import (
+    CheckedProducer,
+    Export,
+    checked_export,
+    device_named,
+    is_contiguous,
+)
 from .reference import Reference, referred
 
 #: Traits of memory that no attribute tells.

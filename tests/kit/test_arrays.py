@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from interop.plugin import (
+from interop.kit import (
     MemoryAt,
     address,
     dtype_name,

@@ -15,7 +15,7 @@ from interop._model.typing import Value, ValueFunction
 
 from .array_api import recast
 from .arrays import COMPLEX, COPY, DTYPE, INTEGERS, REALS
-from .dense_format import check_names
+from .dense_formats import check_names
 from .reference import Reference, referred
 
 _STANDARD = INTEGERS | REALS | COMPLEX | {"bool"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from interop import Conversion, Cost, Interop
-from interop.plugin import BUS, Result, make_spec, transfer
+from interop.kit import transfer
+from interop.plugin import BUS, Result, make_spec
 from tests.toys import Box, labels, toy
 
 

@@ -11,7 +11,6 @@ from interop._model.dtype import DTYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from types import ModuleType
 
 #: No names at all: of traits, of effects, of dtypes.
 EMPTY: frozenset[str] = frozenset()
@@ -132,7 +131,7 @@ def extents(arrays: Iterable[Any]) -> tuple[tuple[int, int], ...]:
     )
 
 
-def unlocked(np: ModuleType, array: Any) -> Any:
+def unlocked(array: Any) -> Any:
     """Return a writable array over the memory of one that may be flagged read-only.
 
     It is for consumers that cannot carry the flag, once the policy has decided that they may have
@@ -140,8 +139,6 @@ def unlocked(np: ModuleType, array: Any) -> Any:
 
     Parameters
     ----------
-    np : module
-        NumPy itself, which the core does not import.
     array : numpy.ndarray
         Of a dtype of NumPy's own.
 
@@ -150,6 +147,8 @@ def unlocked(np: ModuleType, array: Any) -> Any:
     numpy.ndarray
         The array itself if it is writable.
     """
+    import numpy as np
+
     if array.flags.writeable:
         return array
     interface = dict(array.__array_interface__)

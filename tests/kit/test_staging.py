@@ -22,8 +22,7 @@ import numpy as np
 import pytest
 
 import interop
-from interop._toolkit import staging
-from interop.plugin.advanced import fetch_staged, send_staged
+from interop.kit import fetch_staged, send_staged, staging
 
 MIB = 2**20
 LEAST = 16 * MIB
@@ -364,7 +363,7 @@ def test_nothing_keeps_the_memory_of_a_transfer(device: Callable[..., Device]) -
 _FORK = """
 import os
 import numpy as np
-from interop._toolkit import staging
+from interop.kit import staging
 
 staging.idle_cores = staging.threads = lambda: 4
 

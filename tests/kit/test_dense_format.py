@@ -12,11 +12,12 @@ import torch
 
 from interop import Interop
 from interop.errors import NotInstalledError, PluginError, RefusedError
-from interop.plugin import Format, dense_format, make_spec
+from interop.kit import dense_format
+from interop.plugin import Format, make_spec
 from interop.plugin.advanced import Advanced
 from interop.testing import check
 from tests.cases import together
-from tests.toolkit.library import (
+from tests.kit.library import (
     Array,
     DType,
     ElementArray,
@@ -26,7 +27,7 @@ from tests.toolkit.library import (
     from_dlpack,
     show,
 )
-from tests.toolkit.library_plugin import DENSE, interop_declarations
+from tests.kit.library_plugin import DENSE, interop_declarations
 
 CUBE = np.arange(24.0).reshape(2, 3, 4)
 LAYOUTS = [
@@ -55,7 +56,7 @@ def test_strides_are_described_whatever_they_count(
     loaded: Interop, kind: type[Array], first: int
 ) -> None:
     """In bytes or in elements, as a capsule tells, whichever array comes first."""
-    loaded.register(*dense_format(f"tests.toolkit.library:{kind.__name__}", **DENSE))
+    loaded.register(*dense_format(f"tests.kit.library:{kind.__name__}", **DENSE))
     for data, traits in [*LAYOUTS[first:], *LAYOUTS]:
         expected = make_spec("library", "float64", shape=data.shape, traits=traits)
         assert loaded.spec(kind(data)) == expected
@@ -71,7 +72,7 @@ def test_attributes_are_read_and_no_capsule(mine: Interop) -> None:
 
 def test_a_dtype_of_vectors_is_described_by_its_capsule(loaded: Interop) -> None:
     """Three numbers in one element are an axis to everybody else."""
-    loaded.register(*dense_format("tests.toolkit.library:Vectors", **DENSE))
+    loaded.register(*dense_format("tests.kit.library:Vectors", **DENSE))
     vectors = Vectors(np.ones((4, 3), "f4"))
     for _ in range(2):
         assert loaded.spec(vectors) == make_spec("library", "float32", shape=(4, 3))
@@ -99,8 +100,8 @@ def test_memory_is_shared_both_ways(mine: Interop) -> None:
 def test_memory_is_where_the_numbers_lie() -> None:
     """By the addresses of the first and of the last byte, whatever protocol tells them."""
     formats = [
-        dense_format("tests.toolkit.library:Array", **DENSE)[0],
-        dense_format("tests.toolkit.library:Shown", dtypes={"float64"}, array_interface=True)[0],
+        dense_format("tests.kit.library:Array", **DENSE)[0],
+        dense_format("tests.kit.library:Shown", dtypes={"float64"}, array_interface=True)[0],
     ]
     for data, _ in LAYOUTS:
         low, high = np.lib.array_utils.byte_bounds(data)
@@ -124,7 +125,7 @@ def test_a_gradient_is_dropped_by_a_step_that_says_so(mine: Interop) -> None:
 
 def test_an_array_that_exports_only_outside_of_its_graph(loaded: Interop) -> None:
     """It is described, found in memory and converted by what its `detach` returns."""
-    declarations = dense_format("tests.toolkit.library:TracedArray", **DENSE | {"detach": "detach"})
+    declarations = dense_format("tests.kit.library:TracedArray", **DENSE | {"detach": "detach"})
     loaded.register(*declarations)
     array = TracedArray(CUBE.transpose(2, 0, 1), requires_grad=True)
     shape, traits = array.shape, {"grad", "noncontiguous"}
@@ -163,7 +164,7 @@ def test_dense_format_declares_copies_of_a_library_that_copies(loaded: Interop) 
         return Array(np.from_dlpack(x).copy())
 
     changes = {**DENSE, "from_dlpack": from_copy, "shares": False}
-    loaded.register(*dense_format("tests.toolkit.library:Array", **changes))
+    loaded.register(*dense_format("tests.kit.library:Array", **changes))
     assert loaded.plan(CUBE, to="library").effects == {"copy"}
     array = Array(np.ones(3), requires_grad=True)
     assert loaded.plan(array, to="numpy").effects == {"detach", "copy"}
@@ -199,7 +200,7 @@ def test_copies_and_casts_by_the_namespace(mine: Interop) -> None:
 
 def test_without_a_namespace_numpy_copies_and_casts(loaded: Interop) -> None:
     """The planner takes the way through NumPy, from which the memory is shared."""
-    loaded.register(*dense_format("tests.toolkit.library:Array", **{**DENSE, "namespace": ""}))
+    loaded.register(*dense_format("tests.kit.library:Array", **{**DENSE, "namespace": ""}))
     for request in ({"copy": True}, {"dtype": "float32"}):
         plan = loaded.plan(Array(CUBE.T), to="library", **request)
         assert {step.after.format for step in plan.steps} == {"numpy", "library"}
@@ -218,7 +219,7 @@ def test_a_copy_and_a_cast_of_its_own(loaded: Interop) -> None:
         return Array(array.data.astype(dtype, order="C"))
 
     changes = {**DENSE, "namespace": "", "copy": copy, "cast": cast, "ndims": {1, 2}}
-    loaded.register(*dense_format("tests.toolkit.library:Array", **changes))
+    loaded.register(*dense_format("tests.kit.library:Array", **changes))
     assert loaded.plan(Array(np.ones(2)), "library", copy=True).steps[0].label == "copy"
     result: Any = loaded.convert(Array(np.ones(2)), "library", dtype="int64")
     assert (result.data.dtype, result.data.tolist()) == (np.int64, [1, 1])
@@ -230,9 +231,9 @@ def test_an_array_interface_in_place_of_dlpack(loaded: Interop) -> None:
     """It describes, exports and tells the memory; a function makes one of NumPy's."""
     loaded.register(
         *dense_format(
-            "tests.toolkit.library:Shown",
+            "tests.kit.library:Shown",
             name="shown",
-            from_formats={"numpy": "tests.toolkit.library:show"},
+            from_formats={"numpy": "tests.kit.library:show"},
             dtypes={"float64", "bool"},
             carries={"noncontiguous", "readonly"},
             array_interface=True,
@@ -261,11 +262,11 @@ def test_every_field_can_be_overridden() -> None:
         "advanced": Advanced(hub=True),
         "aliases": ("lib",),
     }
-    format_, *_ = dense_format("tests.toolkit.library:Array", **DENSE, **changes)
+    format_, *_ = dense_format("tests.kit.library:Array", **DENSE, **changes)
     assert isinstance(format_, Format)
     assert (format_.describe, format_.hub, format_.aliases) == (describe, True, ("lib",))
     with pytest.raises(ValueError, match="installing"):
-        dense_format("tests.toolkit.library:Array", **DENSE, installing="pip install library")
+        dense_format("tests.kit.library:Array", **DENSE, installing="pip install library")
 
 
 def test_dense_format_imports_nothing_and_says_how_to_install(loaded: Interop) -> None:
@@ -286,7 +287,7 @@ def test_dense_format_imports_nothing_and_says_how_to_install(loaded: Interop) -
 
 def test_a_public_name_stands_for_a_class_that_is_defined_elsewhere(mine: Interop) -> None:
     """Values are recognised, and subclasses of their class."""
-    assert Array.__module__ == "tests.toolkit.library._core"
+    assert Array.__module__ == "tests.kit.library._core"
     assert mine.spec(from_dlpack(np.ones(2))).format == "library"
     assert mine.spec(ElementArray(np.ones(2))).format == "library"
 
@@ -294,7 +295,7 @@ def test_a_public_name_stands_for_a_class_that_is_defined_elsewhere(mine: Intero
 @pytest.mark.slow
 def test_the_short_forms_keep_their_promises() -> None:
     """The suite finds nothing, and has tried every layout that NumPy can hand over."""
-    report = check("tests.toolkit.library_plugin")
+    report = check("tests.kit.library_plugin")
     assert report.ok, str(report)
     tried = {finding.name for finding in report.of("passed")}
     assert {
@@ -313,7 +314,7 @@ def test_warp_in_ten_lines(in_subprocess: Callable[[str], str]) -> None:
         """
         import numpy as np
         import interop
-        from interop.plugin import INTEGERS, REALS, dense_format
+        from interop.kit import INTEGERS, REALS, dense_format
         def from_dlpack(producer):
             import warp
             warp.init()

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from interop._toolkit import threads as _threads
-from interop.plugin import parallel_for
-from interop.plugin.advanced import limit_threads
+from interop.kit import limit_threads, parallel_for
+from interop.kit import threads as _threads
 
 LARGE = 2**26
 
@@ -188,7 +187,7 @@ def test_torch_limits_threads(in_subprocess: Callable[[str], str]) -> None:
     """torch.set_num_threads counts for copies that NumPy makes."""
     program = """
         import interop, torch
-        from interop._toolkit.threads import threads
+        from interop.kit.threads import threads
         interop.plugins()
         torch.set_num_threads(1)
         print(threads())

@@ -14,7 +14,6 @@ from collections.abc import Container, Mapping
 from ctypes import PYFUNCTYPE, c_char, c_char_p, c_int64, c_void_p, py_object, pythonapi
 from functools import lru_cache
 from math import prod
-from types import ModuleType
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -265,15 +264,13 @@ def checked_export(value: Value, *, stream: int | None = None) -> Export:
     return Export._make(_read(export(value, stream=stream), value))
 
 
-def plain_array(np: ModuleType, value: Value) -> Value | None:
+def plain_array(value: Value) -> Value | None:
     """Return a NumPy array over a producer's memory if that is writable and on the host.
 
     It takes two thirds of the time that NumPy and a `CheckedProducer` need, and explains nothing.
 
     Parameters
     ----------
-    np : module
-        NumPy itself, which the core does not import.
     value : object
         Anything with ``__dlpack__``.
 
@@ -283,6 +280,8 @@ def plain_array(np: ModuleType, value: Value) -> Value | None:
         None if there is no such array: the producer refuses, the memory is on a device, not usable,
         read-only, or maybe so, because nothing flags it, or NumPy lacks the dtype.
     """
+    import numpy as np
+
     try:
         capsule = value.__dlpack__(max_version=MAX_VERSION)
         # By number, as a named tuple takes longer: device type, whether flagged, and read-only.

@@ -13,7 +13,8 @@ import pytest
 
 import interop
 from interop.errors import ComplexWarning
-from interop.plugin import DTYPES, CastErrors, misfit
+from interop.kit import CastErrors, misfit
+from interop.plugin import DTYPES
 from tests.cases import marked
 
 #: By framework, a cast of a value in which NumPy makes the numbers.
@@ -131,7 +132,7 @@ def test_nulls_are_not_taken_for_numbers() -> None:
 
 def test_errors_of_several_threads_are_told_once() -> None:
     """An error of several threads is told once, in the thread that asks."""
-    errors = CastErrors(np)
+    errors = CastErrors()
 
     def cast() -> None:
         errors.run(np.array([1e300]).astype, "float32")
@@ -166,10 +167,10 @@ def test_the_first_misfit_is_named(source: str, target: str) -> None:
             largest = (2 - 2.0 ** (1 - facts.digits)) * 2.0**facts.high
             fits = odd < 2**facts.digits and abs(number) <= largest
         for array in (np.array([0, number], source), np.array([[number], [1]], source).T):
-            text = misfit(np, array, target)
+            text = misfit(array, target)
             assert bool(text) is not fits, number
             assert not text or text.startswith(f"{number} ")
     several = np.array([1, *([3] * 70_000), limits.max, limits.max - 1], source)
-    assert misfit(np, several, target).startswith(f"{limits.max} ")
-    assert not misfit(np, np.array([], source), target)
-    assert not misfit(np, np.array([0.5]), target)
+    assert misfit(several, target).startswith(f"{limits.max} ")
+    assert not misfit(np.array([], source), target)
+    assert not misfit(np.array([0.5]), target)

@@ -15,7 +15,7 @@ import torch
 
 import interop
 from interop._model.effect import EFFECTS
-from interop._planning.policy import Policy, adjusted, block, current_policy
+from interop._request.policy import Policy, adjusted, block, current_policy
 from interop.errors import BadRequestError, RefusedError
 from interop.plugin import make_spec
 from tests.toys import Box, copy, toy, view

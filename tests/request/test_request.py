@@ -14,9 +14,9 @@ import torch
 
 import interop
 from interop import Interop
-from interop._planning.keywords import Keywords, checked
-from interop._planning.policy import Policy
-from interop._planning.request import Request, resolved
+from interop._request.keywords import Keywords, checked
+from interop._request.policy import Policy
+from interop._request.request import Request, resolved
 from interop.errors import BadRequestError, RefusedError, UnknownTargetError
 from tests.cases import together
 from tests.toys import Box, copy, toy, view

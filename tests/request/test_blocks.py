@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import interop
-from interop._planning.policy import Policy, block, current_policy
+from interop._request.policy import Policy, block, current_policy
 from interop.errors import RefusedError
 
 

@@ -1,3 +1,0 @@
-"""Helpers that plugins call."""
-
-from __future__ import annotations

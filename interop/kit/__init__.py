@@ -1,0 +1,130 @@
+"""The authors' kit: what the functions of a plugin build with.
+
+Arrays and their memory, casts that report what they lose, DLPack, sparse indices, streams, threads,
+and the formats that one call declares. :mod:`interop.plugin` has the declarations. The kit imports
+NumPy only inside functions.
+"""
+
+from __future__ import annotations
+
+from interop.kit.arrays import (
+    COMPLEX,
+    COPY,
+    CPU,
+    DEVICE,
+    DTYPE,
+    EMPTY,
+    INTEGERS,
+    REALS,
+    MemoryAt,
+    address,
+    dtype_name,
+    extent,
+    extents,
+    memory_traits,
+    null_number,
+    overlaps,
+    real_part,
+    stride_traits,
+    unlocked,
+)
+from interop.kit.cast_errors import (
+    CastErrors,
+    cast_objects,
+    checked_cast,
+    misfit,
+)
+from interop.kit.dense_formats import (
+    dense_format,
+)
+from interop.kit.dlpack import (
+    ADDRESSES,
+    CapsuleProducer,
+    CheckedProducer,
+    Export,
+    checked_export,
+    export,
+    plain_array,
+)
+from interop.kit.quiet import (
+    quietly,
+)
+from interop.kit.sparse_indices import (
+    check_coordinates,
+    check_ends,
+    check_lines,
+    check_offsets,
+    inspect_once,
+    rising,
+)
+from interop.kit.staging import (
+    STAGED_FROM,
+    Link,
+    fetch_staged,
+    send_staged,
+)
+from interop.kit.streams import (
+    stream_handle,
+)
+from interop.kit.threads import (
+    idle_cores,
+    limit_threads,
+    parallel_for,
+)
+from interop.kit.transfers import (
+    transfer,
+)
+from interop.kit.wrapper_formats import (
+    wrapper_format,
+)
+
+__all__ = [
+    "ADDRESSES",
+    "COMPLEX",
+    "COPY",
+    "CPU",
+    "DEVICE",
+    "DTYPE",
+    "EMPTY",
+    "INTEGERS",
+    "REALS",
+    "STAGED_FROM",
+    "CapsuleProducer",
+    "CastErrors",
+    "CheckedProducer",
+    "Export",
+    "Link",
+    "MemoryAt",
+    "address",
+    "cast_objects",
+    "check_coordinates",
+    "check_ends",
+    "check_lines",
+    "check_offsets",
+    "checked_cast",
+    "checked_export",
+    "dense_format",
+    "dtype_name",
+    "export",
+    "extent",
+    "extents",
+    "fetch_staged",
+    "idle_cores",
+    "inspect_once",
+    "limit_threads",
+    "memory_traits",
+    "misfit",
+    "null_number",
+    "overlaps",
+    "parallel_for",
+    "plain_array",
+    "quietly",
+    "real_part",
+    "rising",
+    "send_staged",
+    "stream_handle",
+    "stride_traits",
+    "transfer",
+    "unlocked",
+    "wrapper_format",
+]
