@@ -40,7 +40,8 @@ def resembling(word: str, words: Iterable[str]) -> list[str]:
     if word in originals:
         return [originals[word]]
     if len(word) > _SHORTEST and (begun := [o for w, o in originals.items() if w.startswith(word)]):
-        return begun
+        # Words that another of them begins, such as formats of one framework, add nothing.
+        return [w for w in begun if not any(w.startswith(f"{other}.") for other in begun)]
     long = [spelling for spelling in originals if len(spelling) >= _SHORTEST]
     return [originals[spelling] for spelling in get_close_matches(word, long, 1, _ALIKE)]
 

@@ -104,14 +104,6 @@ BROKEN = {
         "declare(Format('bad', limits=Limits(unsupported={'cpu': 'float32'})))",
         "limits.unsupported=",
     ),
-    "state_raises": (
-        "declare(Format('bad', limits=Limits(unsupported_now=lambda device: 1 / 0)))",
-        "ZeroDivisionError",
-    ),
-    "state_is_none": (
-        "declare(Format('bad', limits=Limits(unsupported_now=lambda device: None)))",
-        "unsupported_now",
-    ),
     "pack_seconds_are_nan": ("declare(csr(pack_seconds=float('nan')))", "pack_seconds=nan"),
     "wrapper_seconds_are_nan": (
         "declare(Format('bad', wrapper=Wrapper(print, float('nan'))))",
@@ -136,7 +128,6 @@ BROKEN = {
     "no_speed": ("declare(view(cost=Cost(1e-6, 0)))", "cost="),
     "replaces_is_text": ("declare(view(replaces='other'))", "replaces='other'"),
     "source_is_none": ("declare(Conversion(None, 'bad', print))", "source=None"),
-    "casts_without_bytes": ("declare(view(changes=frozenset({'dtype'})))", "changes=['dtype']"),
     "fresh_without_bytes": ("declare(view(shares=False))", "shares=False"),
     "fast_path_is_text": ("declare(view(fast_path='x'))", "fast_path='x'"),
     "no_trace_raises": ("declare(NoTrace(lambda f: 1 / 0))", "ZeroDivision"),
