@@ -318,6 +318,8 @@ class Bench:
             if is_own and name in formats:
                 yield _name(declared), declared, formats[name]
             for exporter in formats.values():
+                if exporter.name == declared.conversion.target:
+                    continue  # no route leads by a protocol to the format itself
                 # What others declare for a protocol holds for the formats of this plugin, too.
                 is_concerned = self.declares(provenance[exporter.name])
                 if name in exporter.exports and (is_concerned or (is_own and name not in formats)):

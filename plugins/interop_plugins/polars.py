@@ -93,12 +93,16 @@ _SHARED_NAMES = _NAMES.keys() - {"Boolean"}
 _COPIED_KINDS = frozenset(
     {"byte_columns", "category_columns", "object_columns", "strided_columns", "text_columns"}
 )
+#: The dtypes of numbers that columns of other libraries may have.
+_COLUMN_DTYPES = _DTYPES | COMPLEX | {"longdouble", "clongdouble"}
 _ODD_COLUMNS = frozenset({"several_dtypes"}) | _UNTYPED
 _LABELLED = frozenset({"labelled"})
 #: The traits of the only column of a table if its rows are lists.
 _ROWS = frozenset(
     {"lists", "nested", "chunked", "null_rows", "lists_of_lists", "bits", "deep", "noncontiguous"}
 )
+#: The kinds of columns that a frame of truth values does not have.
+_NO_BITS = COLUMN_TRAITS - {"bit_columns"}
 #: The traits of a DataFrame with columns of any kind.
 _ANY_COLUMNS = _CARRIED | _SEVERAL | _UNKNOWN_DTYPE | _NONCONTIGUOUS | COLUMN_TRAITS
 _ANY_COLUMNS |= _ODD_COLUMNS
@@ -593,7 +597,8 @@ def has_labels(value: pl.Series | pl.DataFrame) -> bool:
 
     if isinstance(value, pl.Series):
         return value.name != ""
-    return value.columns != [f"column_{n}" for n in range(value.width)]
+    numbers = range(value.width)  # Arrow's columns without names have them alone
+    return value.columns not in ([f"column_{n}" for n in numbers], list(map(str, numbers)))
 
 
 def give_labels(
@@ -702,13 +707,19 @@ def _tables() -> Iterable[Conversion]:
     No cast is made, so that none of them is `narrow`.
     """
     gone = frozenset({"one_column"}) | _ROWS | MEMORY_TRAITS | COLUMN_TRAITS
-    gone |= frozenset(f"{dtype} columns" for dtype in DTYPES) - _SEVERAL
+    gone -= _NONCONTIGUOUS | {"bit_columns"}
+    gone |= frozenset(f"{dtype} columns" for dtype in _COLUMN_DTYPES) - _SEVERAL
     anything = _CARRIED | _SEVERAL | _ODD_COLUMNS | _UNKNOWN_DTYPE | _LABELLED | gone
-    make = partial(Conversion, "arrow_c_stream", "polars.dataframe", from_table, adds=_IMMUTABLE)
+    anything |= {"bit_columns"}
+    make = partial(Conversion, "arrow_c_stream", "polars.dataframe", from_table)
     make = partial(make, drops=gone, shares=True, checked=True, ndims={2})
+    make = partial(make, adds=_IMMUTABLE | _SCATTERED)
     shared = anything - _COPIED_KINDS
-    yield make(takes=shared, cost=Cost(1e-4), name="share_columns")
-    yield make(takes=anything, effects=COPY, cost=Cost(1e-4, 2e9), name="columns_to_polars")
+    yield make(takes=shared, cost=Cost(4e-4), name="share_columns")
+    copied = partial(make, effects=COPY, cost=Cost(2e-3, 5e8))
+    bytes_, packed = frozenset({"byte_columns"}), _IMMUTABLE | _SCATTERED | {"bit_columns"}
+    yield copied(takes=anything - bytes_, name="columns_to_polars")
+    yield copied(takes=anything, requires=bytes_, adds=packed, name="pack_bytes_of_columns")
 
 
 def _series_of_arrow() -> Iterable[Conversion]:
@@ -723,15 +734,17 @@ def _series_of_arrow() -> Iterable[Conversion]:
         yield out(requires=traits, effects=COPY, name="series_to_pyarrow")
     back = partial(Conversion, "arrow_c_array", "polars.series", from_stream, adds=_IMMUTABLE)
     locks = _IMMUTABLE | _READONLY
-    drops = _READONLY | _NONCONTIGUOUS | _SCATTERED | {"chunked", "unaligned"}
+    drops = _READONLY | _NONCONTIGUOUS | {"chunked", "unaligned"}
     back = partial(back, drops=drops, shares=True)
     yield back(takes=locks | _LABELLED, dtypes=_SHARED, cost=Cost(3e-5), name="share_stream")
     copied = {"effects": COPY, "cost": Cost(4e-5, 2e10)}
-    yield back(takes=_CARRIED | drops | _LABELLED, name="stream_to_series", **copied)
+    adds = _IMMUTABLE | _SCATTERED
+    yield back(takes=_CARRIED | drops | _LABELLED, adds=adds, name="stream_to_series", **copied)
     yield Conversion(
         "pyarrow",
         "polars.series",
         from_stream,
+        dtypes=_SHARED,
         takes=locks,
         requires=_MASKED,
         drops=_READONLY,
@@ -895,7 +908,8 @@ def _from_numpy() -> Iterable[Conversion]:
     )
     frame = partial(copy, "polars.dataframe", to_frame, cost=_COLUMNS)
     yield frame(dtypes=_SHARED, adds=_IMMUTABLE | _NONCONTIGUOUS)
-    yield frame(dtypes=_BOOL, adds=_IMMUTABLE | _SCATTERED, name="to_frame_of_bits")
+    bits = _IMMUTABLE | _SCATTERED | {"bit_columns"}
+    yield frame(dtypes=_BOOL, adds=bits, name="to_frame_of_bits")
 
 
 def _series_casts() -> Iterable[Unary]:
@@ -922,17 +936,20 @@ def _list_copies() -> Iterable[Unary]:
 
 def _frame_casts() -> Iterable[Unary]:
     """Yield the steps within DataFrames, which keep the names; casts make one block of numbers."""
-    anything = _ANY_COLUMNS
-    yield Copy(copy_frame, takes=anything, adds=_IMMUTABLE, cost=_COLUMNS)
+    adds = _IMMUTABLE | _SCATTERED
+    yield Copy(copy_frame, takes=_ANY_COLUMNS, adds=adds, cost=_COLUMNS)
     block = _IMMUTABLE | _NONCONTIGUOUS
     make = partial(Cast, recast_frame, takes=block | COLUMN_TRAITS, adds=block, cost=_COLUMNS)
+    bits = _IMMUTABLE | _SCATTERED | {"bit_columns"}
     yield make(_SHARED, drops=COLUMN_TRAITS)
-    yield make(_BOOL, adds=_IMMUTABLE | _SCATTERED, drops=COLUMN_TRAITS, name="recast_to_bits")
+    yield make(_BOOL, adds=bits, drops=_NO_BITS, name="recast_to_bits")
     taken = _IMMUTABLE | COLUMN_TRAITS
     scattered = partial(make, takes=taken | _UNKNOWN_DTYPE, requires=_SCATTERED)
     mixed = partial(make, takes=taken | _SEVERAL, requires=_MIXED | _SCATTERED)
     yield scattered(_SHARED, drops=_SCATTERED | COLUMN_TRAITS)
-    yield scattered(_BOOL, drops=COLUMN_TRAITS, adds=_IMMUTABLE, name="recast_to_bits")
+    yield scattered(_BOOL, drops=_NO_BITS, adds=_IMMUTABLE | {"bit_columns"}, name="recast_to_bits")
     yield make(_SHARED, requires=_UNTYPED, drops=_UNTYPED | COLUMN_TRAITS)
     yield mixed(_SHARED, drops=_SEVERAL | _SCATTERED | COLUMN_TRAITS)
-    yield mixed(_BOOL, drops=_SEVERAL | COLUMN_TRAITS, adds=_IMMUTABLE, name="recast_to_bits")
+    yield mixed(
+        _BOOL, drops=_SEVERAL | _NO_BITS, adds=_IMMUTABLE | {"bit_columns"}, name="recast_to_bits"
+    )

@@ -212,7 +212,8 @@ def _to_arrays() -> Iterable[Conversion]:
 def _of_any_columns(conversions: Iterable[Conversion]) -> Iterable[Conversion]:
     """Yield conversions to one array, to which it does not matter how columns are kept."""
     for conversion in conversions:
-        takes, drops = conversion.takes | COLUMN_TRAITS, conversion.drops | COLUMN_TRAITS
+        takes = conversion.takes | COLUMN_TRAITS | _READONLY
+        drops = conversion.drops | COLUMN_TRAITS
         is_of_frames = conversion.source == "pandas.dataframe"
         yield conversion._replace(takes=takes, drops=drops) if is_of_frames else conversion
 
@@ -226,10 +227,13 @@ def _tables() -> Iterable[Conversion]:
     anything = LAYOUT | _CARRIED | _SEVERAL | _ODD_COLUMNS | _LABELLED | gone
     anything -= _ZERO_FILLED
     make = partial(Conversion, "arrow_c_stream", "pandas.dataframe", tables.from_table)
-    make = partial(make, drops=gone, shares=True, checked=True, ndims={2})
+    make = partial(make, drops=gone, adds=_SCATTERED, shares=True, checked=True, ndims={2})
     shared = anything - _COPIED_KINDS - _MASKED - {"unaligned", "chunked"}
-    yield make(takes=shared, cost=Cost(4e-4), name="share_columns")
-    yield make(takes=anything, effects=COPY, cost=Cost(4e-4, 3e9), name="columns_to_pandas")
+    yield make(takes=shared, cost=Cost(2e-3), name="share_columns")
+    copied = partial(make, effects=COPY, cost=Cost(2e-3, 5e8))
+    bits, unpacked = frozenset({"bit_columns"}), _SCATTERED | {"byte_columns"}
+    yield copied(takes=anything - bits, name="columns_to_pandas")
+    yield copied(takes=anything, requires=bits, adds=unpacked, name="unpack_bits_of_columns")
 
 
 def _masks() -> Iterable[Conversion]:
@@ -259,7 +263,7 @@ def _masks() -> Iterable[Conversion]:
     back = partial(Conversion, "numpy.ma", requires=_MASKED, takes=_COMPUTABLE, dtypes=numbers)
     yield back("pandas.series", tables.from_masked, cost=Cost(2e-5))
     rows = _SCATTERED | {"strided_columns", "byte_columns"}
-    yield back("pandas.dataframe", tables.frame_from_masked, adds=rows, cost=Cost(1e-4))
+    yield back("pandas.dataframe", tables.frame_from_masked, adds=rows, cost=Cost(2e-3))
 
 
 def _vectors_to_arrow() -> Iterable[Conversion]:
@@ -283,8 +287,8 @@ def _vectors_to_arrow() -> Iterable[Conversion]:
     taken = _LABELLED | {"immutable", "readonly"}
     yield make(takes=taken, dtypes=INTEGERS | REALS, cost=Cost(6e-5), name="share_stream")
     yield make(
-        takes=taken | LAYOUT | _SCATTERED | _UNTYPED | _MASKED | {"chunked"},
-        drops=_SCATTERED | {"chunked", "unaligned"},
+        takes=(taken | LAYOUT | _SCATTERED | _UNTYPED | _MASKED | {"chunked"}) - {"unaligned"},
+        drops=_SCATTERED | {"chunked"},
         effects=COPY,
         cost=Cost(8e-5, 2e10),
         name="stream_to_series",
@@ -420,8 +424,9 @@ def _mixed_columns_to_numpy() -> Iterable[Conversion]:
 def _from_numpy() -> Iterable[Conversion]:
     share = partial(Conversion, "numpy", takes=_COMPUTABLE)
     yield share("pandas.series", arrays.to_series, cost=Cost(1.3e-5))
-    rows = frozenset({"strided_columns", "byte_columns"})  # as its columns may be in the array
-    yield share("pandas.dataframe", frames.to_frame, adds=rows, cost=Cost(1.1e-5))
+    frame = partial(share, "pandas.dataframe", frames.to_frame, cost=Cost(1.1e-5))
+    yield frame(dtypes=_DTYPES - {"bool"}, adds={"strided_columns"})  # unless they are its rows
+    yield frame(dtypes={"bool"}, adds={"byte_columns"}, name="to_frame_of_bools")
     # These cost more than the others, so that `to="pandas"` prefers a Series or a DataFrame.
     copy = partial(share, effects=COPY, cost=Cost(2.5e-5, 1.8e10))
     yield copy("pandas.index", arrays.to_index)
@@ -436,18 +441,38 @@ def _copy_and_casts(
     kinds: frozenset[str] = EMPTY,
 ) -> Iterable[Unary]:
     """Yield the copy and the casts, which keep the labels; of a frame with columns of any kind."""
-    yield Copy(copy, takes=_COPIED | _ODD_COLUMNS | kinds, adds=adds, cost=Cost(5e-6, 2e10))
+    taken = _COPIED | _ODD_COLUMNS | kinds
+    if kinds:  # columns of elements that are repeated are copied as rows
+        repeated, rows = frozenset({"broadcast"}), adds | {"strided_columns"}
+        quick = Cost(5e-6, 2e10)
+        yield Copy(
+            copy, takes=taken, requires=repeated, adds=rows, cost=quick, name="copy_repeated"
+        )
+        taken -= repeated
+    yield Copy(copy, takes=taken, adds=adds, cost=Cost(5e-6, 2e10))
     if cast:
         taken = LAYOUT | UNKNOWN_DTYPE | kinds
-        make = partial(Cast, cast, _NUMBERS, takes=taken, adds=adds, cost=cost)
-        yield make(drops=kinds)
-        yield make(requires=_SCATTERED, drops=_SCATTERED | kinds)
-        yield make(requires=_UNTYPED, drops=_UNTYPED | kinds, cost=_OBJECTS)
+        for to, bytes_ in _targets(kinds):
+            name = f"{cast.__name__}_to_bools" if bytes_ else ""
+            make = partial(Cast, cast, to, takes=taken, adds=adds | bytes_, cost=cost, name=name)
+            yield make(drops=kinds - bytes_)
+            yield make(requires=_SCATTERED, drops=_SCATTERED | kinds - bytes_)
+            yield make(requires=_UNTYPED, drops=_UNTYPED | kinds - bytes_, cost=_OBJECTS)
+
+
+def _targets(kinds: frozenset[str]) -> Iterable[tuple[frozenset[str], frozenset[str]]]:
+    """Yield the dtypes of casts, and the traits that columns get; only frames tell kinds apart."""
+    if not kinds:
+        return [(_NUMBERS, EMPTY)]
+    return [(_NUMBERS - {"bool"}, EMPTY), (frozenset({"bool"}), frozenset({"byte_columns"}))]
 
 
 def _frame_steps() -> Iterable[Unary]:
     cast_frame, gaps = frames.cast_frame, _NONCONTIGUOUS
     yield from _copy_and_casts(frames.copy_frame, cast_frame, _COLUMNS, gaps, COLUMN_TRAITS)
     mixed, drops = _MIXED | _SCATTERED, _SEVERAL | _SCATTERED | COLUMN_TRAITS
-    cast = partial(Cast, cast_frame, _NUMBERS, adds=gaps, cost=_COLUMNS)
-    yield cast(takes=_SEVERAL | COLUMN_TRAITS, requires=mixed, drops=drops)
+    taken = _SEVERAL | COLUMN_TRAITS | _READONLY
+    for to, bytes_ in _targets(COLUMN_TRAITS):
+        name = "cast_frame_to_bools" if bytes_ else ""
+        cast = partial(Cast, cast_frame, to, adds=gaps | bytes_, cost=_COLUMNS, name=name)
+        yield cast(takes=taken, requires=mixed, drops=drops - bytes_)

@@ -248,7 +248,7 @@ def inspect_frame(frame: pd.DataFrame) -> Facts:
         return inspect_array(next(column_arrays(frame)))
     name, mixed = _common_dtype(frozenset(names))
     facts = [inspect_array(array).traits for array in column_arrays(frame)]
-    traits = _SCATTERED | mixed | (frozenset().union(*facts) & (_MASKED | {"sparse"}))
+    traits = _SCATTERED | mixed | (frozenset().union(*facts) & (_MASKED | {"sparse", "readonly"}))
     return Facts(name, traits | frozenset.intersection(*facts) & {"zero_fill"})
 
 
@@ -328,7 +328,7 @@ def _kinds(values: Storage) -> Iterator[str]:
             yield from ("object_columns", "text_columns")
         elif array.dtype.kind == "b":
             yield "byte_columns"
-        elif array.shape[-1] > 1 and array.strides[-1] != array.itemsize:
+        elif array.strides[-1] != array.itemsize:
             yield "strided_columns"
 
 

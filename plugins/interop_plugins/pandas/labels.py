@@ -16,7 +16,8 @@ def present(value: Labelled) -> bool:
     import pandas as pd
 
     if isinstance(value, pd.DataFrame):
-        return not (_is_default(value.index) and _is_default(value.columns)) or bool(value.attrs)
+        is_named = not _is_default(value.columns) and not _are_numbered(value.columns)
+        return is_named or not _is_default(value.index) or bool(value.attrs)
     if isinstance(value, pd.Series):
         return not _is_default(value.index) or value.name is not None or bool(value.attrs)
     return isinstance(value, pd.Index) and value.name is not None
@@ -29,6 +30,12 @@ def _are_of_rows(value: Labelled, like: Labelled) -> bool:
     if not all(isinstance(side, (pd.Series, pd.DataFrame)) for side in (value, like)):
         return False
     return value.shape[0] == like.shape[0] and like.shape[0] not in like.shape[1:]
+
+
+def _are_numbered(columns: pd.Index) -> bool:
+    """Tell whether names of columns are those that Arrow or Polars gives to columns without any."""
+    names = list(columns)
+    return names in ([f"{form}{n}" for n in range(len(names))] for form in ("", "column_"))
 
 
 def _is_default(index: pd.Index) -> bool:

@@ -63,6 +63,8 @@ _CHUNKS = _MEMORY | _MASKED | _CHUNKED | _LISTS | _NESTED | _WHOLE | lists.ODD |
 #: The trait of a table whose only column lies in one block.
 _ONE_COLUMN = frozenset({"one_column"})
 _ODD_COLUMNS = frozenset({"several_dtypes", "unknown_dtype", "not_numbers"})
+#: The dtypes of numbers that columns of other libraries may have.
+_COLUMN_DTYPES = DTYPES | plugin.COMPLEX | {"longdouble", "clongdouble"}
 #: Those that a table of Arrow's has.
 _KEPT_KINDS = COLUMN_TRAITS - {"byte_columns", "object_columns", "strided_columns"}
 #: The kinds of columns that others export by copying them.
@@ -285,7 +287,7 @@ def _tables() -> Iterable[Conversion]:
 
     No cast is made, so that none of them is `narrow`.
     """
-    mixed = frozenset({"mixed"} | {f"{dtype} columns" for dtype in plugin.DTYPES})
+    mixed = frozenset({"mixed"} | {f"{dtype} columns" for dtype in _COLUMN_DTYPES})
     gone = (
         mixed
         | _LISTS
@@ -298,12 +300,14 @@ def _tables() -> Iterable[Conversion]:
     )
     anything = _MASKED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED | COLUMN_TRAITS | {"labelled"} | gone
     make = partial(Conversion, "arrow_c_stream", "pyarrow.table", tables.from_stream)
-    make = partial(make, adds=_IMMUTABLE, shares=True, checked=True, ndims={2})
+    make = partial(make, shares=True, checked=True, ndims={2})
+    adds, bytes_ = _IMMUTABLE, frozenset({"byte_columns"})
     shared = anything - _COPIED_KINDS
-    yield make(takes=shared, drops=gone, cost=Cost(2e-4), name="share_columns")
-    yield make(
-        takes=anything, drops=gone, effects=COPY, cost=Cost(2e-4, 2e9), name="columns_to_pyarrow"
-    )
+    yield make(takes=shared, drops=gone, adds=adds, cost=Cost(3e-4, 3e9), name="share_columns")
+    copied = partial(make, drops=gone, effects=COPY, cost=Cost(2e-3, 5e8))
+    yield copied(takes=anything - bytes_, adds=adds, name="columns_to_pyarrow")
+    bits = adds | {"bit_columns"}
+    yield copied(takes=anything, requires=bytes_, adds=bits, name="pack_bytes_of_columns")
 
 
 def _arrays_to_numpy() -> Iterable[Conversion]:
@@ -434,17 +438,12 @@ def _from_numpy() -> Iterable[Conversion]:
         yield make(dtypes=NUMBERS, takes=_BLOCK, cost=Cost(2e-6), fast_path=fast_path)
         cost = Cost(3e-6, 7e10)
         yield make(dtypes=_BOOL, takes=MEMORY_TRAITS, effects=COPY, cost=cost, name="pack_bits")
-    yield Conversion(
-        "numpy",
-        "pyarrow.table",
-        tables.from_array,
-        takes=MEMORY_TRAITS - {"byteswapped"},
-        ndims={2},
-        adds=_IMMUTABLE,
-        effects=COPY,
-        cost=Cost(2e-5, 1e9),
-        name="array_to_table",
+    table = partial(Conversion, "numpy", "pyarrow.table", tables.from_array, ndims={2})
+    table = partial(
+        table, takes=MEMORY_TRAITS - {"byteswapped"}, effects=COPY, cost=Cost(2e-5, 1e9)
     )
+    yield table(dtypes=NUMBERS, adds=_IMMUTABLE, name="array_to_table")
+    yield table(dtypes=_BOOL, adds=_IMMUTABLE | {"bit_columns"}, name="bools_to_table")
     for source in ("numpy", "numpy.ma"):
         make = partial(Conversion, source, "pyarrow", requires=_MASKED, effects=COPY)
         # The numbers are shared, and the mask is packed into bits.

@@ -66,9 +66,13 @@ def from_stream(value: Any) -> pa.Table:
 
 
 def are_named(table: Columns) -> bool:
-    """Tell whether columns have names other than their numbers; Arrow has none without."""
+    """Tell whether columns have names other than their numbers; Arrow has none without.
+
+    Polars writes a word before the numbers.
+    """
     names: list[str] = table.schema.names
-    return names != [str(n) for n in range(table.num_columns)]
+    numbers = range(table.num_columns)
+    return names not in ([str(n) for n in numbers], [f"column_{n}" for n in numbers])
 
 
 def _describe_columns(name: str, table: Columns) -> Spec:
