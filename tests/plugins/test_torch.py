@@ -2320,3 +2320,18 @@ def test_plans_of_plain_tensors_do_not_serve_tensors_that_require_grad() -> None
         assert result.tolist() == [1.0] * 3
     result.sum().backward()
     assert graph.grad is not None
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "uint16"])
+@together("source", ["bfloat16", "float16", "float32", "float64"])
+@together("target", ["torch", "torch.sparse_coo"])
+def test_a_cast_to_a_dtype_without_gradients_leaves_the_graph(target, source, dtype) -> None:
+    """Integers and bools have no gradients, so the plan shows ``detach``, and it can be forbidden."""
+    value = torch.ones(2, 3, dtype=getattr(torch, source), requires_grad=True)
+    for lazy in (value, torch._neg_view(value), value.t()):
+        assert "detach" in interop.plan(lazy, to=target, dtype=dtype).effects
+        result = interop.convert(lazy, to=target, dtype=dtype)
+        assert result.dtype == getattr(torch, dtype)
+        assert not result.requires_grad
+        with pytest.raises(RefusedError, match="detach"):
+            interop.convert(lazy, to=target, dtype=dtype, forbid="detach")

@@ -358,7 +358,9 @@ def _dense_steps() -> Iterable[Unary]:
     cast = partial(
         Cast, dense.cast, devices=_ACCELERATORS, blocked=_UNALIGNED, drops=_LAZY, cost=_THERE
     )
-    yield cast(dtypes=_REAL, to=DTYPE_NAMES, name="cast_there")
+    yield cast(dtypes=_REAL, to=DTYPE_NAMES - WHOLE, name="cast_there")
+    # Integers and bools have no gradients.
+    yield cast(dtypes=_REAL, to=WHOLE, blocked=_UNALIGNED | _GRAD, name="cast_whole_there")
     yield cast(dtypes=_COMPLEX, to=_COMPLEX, name="cast_complex_there")
     for name in ("int", "uint"):  # for targets without 64 bits
         yield Cast(

@@ -51,7 +51,7 @@ _SMALL = 2**24
 #: out have no agreed place for infinities, NaN or zero, or for numbers that are too large.
 WHOLE = INTEGERS | {"bool"}
 CLIPPED = frozenset({"float8_e4m3fn", "float8_e8m0fnu"})
-CAST_REALS = DTYPE_NAMES - CLIPPED - WHOLE | {"bool"}
+CAST_REALS = DTYPE_NAMES - CLIPPED - WHOLE
 
 _HALF = "ComplexHalf support is experimental"
 _DLPACK_CPU, _DLPACK_CUDA = 1, 2
