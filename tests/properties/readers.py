@@ -49,6 +49,8 @@ def _torch(value: Any) -> np.ndarray:
         for place, number in zip(value._indices().numpy().T.tolist(), values, strict=True):
             dense[tuple(place)] = number
         return dense
+    if value.layout is torch.jagged:
+        return np.stack([_torch(row) for row in value.unbind()])
     if value.layout is not torch.strided:
         return _compressed(value)
     name = str(value.dtype).removeprefix("torch.")
