@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from interop import plugin
-from interop.kit import COPY, DTYPE, EMPTY
+from interop.kit import COMPLEX, COPY, DTYPE, EMPTY
 from interop.plugin import (
     COLUMN_TRAITS,
     MEMORY_TRAITS,
@@ -64,7 +64,7 @@ _CHUNKS = _MEMORY | _MASKED | _CHUNKED | _LISTS | _NESTED | _WHOLE | lists.ODD |
 _ONE_COLUMN = frozenset({"one_column"})
 _ODD_COLUMNS = frozenset({"several_dtypes", "unknown_dtype", "not_numbers"})
 #: The dtypes of numbers that columns of other libraries may have.
-_COLUMN_DTYPES = DTYPES | plugin.COMPLEX | {"longdouble", "clongdouble"}
+_COLUMN_DTYPES = DTYPES | COMPLEX | {"longdouble", "clongdouble"}
 #: Those that a table of Arrow's has.
 _KEPT_KINDS = COLUMN_TRAITS - {"byte_columns", "object_columns", "strided_columns"}
 #: The kinds of columns that others export by copying them.
