@@ -218,8 +218,9 @@ class Search:
             and matches(spec.device, goal.device)
             and goal.requires <= spec.traits <= goal.carries
             and (state.fresh or self._question.request.copy is not True)
-            # Callers may write to fresh memory, whichever library has made it.
-            and not (state.fresh and "readonly" in spec.traits)
+            # Callers may write to fresh memory, whichever library has made it, unless its format is
+            # one to which nobody writes.
+            and not (state.fresh and spec.traits & WRITE_LOCKS == _READONLY)
             and state.refused == self._refused
         )
 

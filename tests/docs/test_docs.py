@@ -169,7 +169,7 @@ def test_the_words_are_the_glossarys(page: Path) -> None:
 
 
 #: Where the glossary's names are found that are not modules.
-HOMES = ("plugin", "errors", "_model", "_registry", "_planning", "_execution")
+HOMES = ("plugin", "kit", "errors", "_model", "_registry", "_request", "_planning", "_execution")
 
 
 def test_the_glossary_names_what_exists() -> None:

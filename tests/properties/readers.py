@@ -132,6 +132,8 @@ def _pyarrow(value: Any) -> np.ndarray:
         lengths = value.value_lengths().to_pylist()
         numbers = np.asarray(value.flatten().to_numpy(zero_copy_only=False))
         return numbers.reshape(len(lengths), *set(lengths))
+    if kind == "Table":
+        return np.column_stack([column.to_numpy() for column in value.columns])
     if kind.endswith("Scalar"):
         return np.array(value.as_py(), object)
     return np.asarray(value.to_numpy(zero_copy_only=False))

@@ -70,9 +70,9 @@ def test_what_a_tensor_can_be() -> None:
         assert interop.convert(odd, to=tinygrad).numpy().tolist() == odd.tolist()
     tensor = interop.convert(array, to=tinygrad)
     assert interop.convert(tensor.T, to="torch").tolist() == array.T.tolist()
-    for constant in (Tensor(2.0), Tensor.full((2,), 2.0)):
+    for constant, numbers in ((Tensor(2.0), 2.0), (Tensor.full((2,), 2.0), [2.0, 2.0])):
         result = interop.convert(constant, to="numpy")
-        assert (result.dtype, result.tolist()) == ("float32", constant.tolist())
+        assert (result.dtype, result.tolist()) == ("float32", numbers)
 
 
 @pytest.mark.skipif(shutil.which("clang") is None, reason="the device CPU needs clang")
