@@ -35,7 +35,31 @@ def test_the_last_line_is_the_safe_way() -> None:
     for value in (pd.Series([1.0, 2.0]), locked(np.ones(2))):
         with pytest.raises(RefusedError) as caught:
             interop.convert(value, to="torch", copy=False)
-        *_, advice, last = str(caught.value).splitlines()
+        last = str(caught.value).splitlines()[-1]
+        assert last == "The safe way is another: leave out copy=False."
+        assert "a write reaches the owner's numbers, or ends the process" in str(caught.value)
+        assert caught.value.effects == {"share_readonly"}
+    with pytest.raises(RefusedError, match=r"To permit the nearest, leave out copy=False\.$"):
+        interop.convert(np.ones(2, "f4"), to="jax", copy=False)
+
+
+@pytest.mark.parametrize(
+    ("value", "fill"),
+    [
+        (pd.Series([1, None], dtype="Int64"), "x.fillna"),
+        (pd.Series([True, None], dtype="boolean"), "x.fillna"),
+        (pl.Series([1, None]), "x.fill_null"),
+        (pl.DataFrame({"a": [1, None]}), "x.fill_null"),
+        (pa.array([1, None]), "x.fill_null"),
+        (pa.chunked_array([[1, None]]), "x.fill_null"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_the_refusal_of_nulls_says_how_to_fill_them_first(value: Any, fill: str) -> None:
+    """A refusal fills nulls before it drops them, says what dropped ones become, and both work."""
+    with pytest.raises(RefusedError) as caught:
+        interop.convert(value, to="torch")
+    *_, advice, last = str(caught.value).splitlines()
     assert f"{fill}(...) says what nulls become" in advice
     assert (
         "In reals nulls become NaN with drop_mask, as with dtype='float64'; in integers" in advice
