@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.errors import RefusedError
+from interop.errors import Declined, RefusedError
 from interop.kit import EMPTY, null_number
 from interop.plugin import Spec
 
@@ -54,6 +54,9 @@ def from_array(array: Array) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
+    if not array.shape[1]:
+        msg = "a table without columns has no rows and no dtype"
+        raise Declined(msg)
     columns = [flat_array(np.array(column)) for column in np.asarray(array).T]
     return pa.table(columns, names=[str(place) for place in range(len(columns))])
 
