@@ -208,6 +208,11 @@ class Search:
             or not any(matches(spec.device, device) for device in self._devices)
         )
 
+    def _never_changes(self, spec: Spec) -> bool:
+        """Tell whether nobody writes to values that are packed in a format."""
+        components = self._graph.formats[spec.format].components
+        return components is not None and "immutable" in components.pack_adds
+
     def _is_goal(self, state: State) -> bool:
         spec = state.spec
         goal = self._question.goals.get(spec.format)
@@ -220,7 +225,7 @@ class Search:
             and (state.fresh or self._question.request.copy is not True)
             # Callers may write to fresh memory, whichever library has made it, unless its format is
             # one to which nobody writes.
-            and not (state.fresh and spec.traits & WRITE_LOCKS == _READONLY)
+            and not (state.fresh and "readonly" in spec.traits and not self._never_changes(spec))
             and state.refused == self._refused
         )
 

@@ -249,7 +249,7 @@ def interop_declarations() -> Iterable[Declaration]:
     takes = MEMORY_TRAITS - {"byteswapped"}
     yield Conversion("numpy", "awkward", from_numpy, takes=takes, cost=Cost(2e-5))
     make = partial(Conversion, "awkward", "numpy", cost=Cost(5e-5, 1e9))
-    yield make(regular, name="regular_rows")
+    yield make(regular, cost=Cost(1.5e-5), name="regular_rows")
     yield make(joined, requires=_SCATTERED, drops=_SCATTERED, effects=COPY, name="join_rows")
     effects = COPY | {"pad"}
     yield make(padded, requires=_NESTED, drops=_NESTED, effects=effects, name="pad_rows")

@@ -85,18 +85,6 @@ LIARS = table(
         aliases=("torch:Tensor",),
     ),
     _format(
-        "steals_a_subclass",
-        "Takes a subclass of a class that is another distribution's.",
-        "the type numpy.ma:MaskedArray",
-        types=_types("numpy.ma:MaskedArray"),
-    ),
-    _format(
-        "types_is_protocol",
-        "Takes every class that has an attribute, of which Python cannot tell.",
-        "ArrayLike",
-        types=_types(f"{__name__}:ArrayLike"),
-    ),
-    _format(
         "types_too_wide",
         "Takes every class that has a length.",
         "the type collections.abc:Sized",

@@ -133,7 +133,8 @@ def _pyarrow(value: Any) -> np.ndarray:
         numbers = np.asarray(value.flatten().to_numpy(zero_copy_only=False))
         return numbers.reshape(len(lengths), *set(lengths))
     if kind == "Table":
-        return np.column_stack([column.to_numpy() for column in value.columns])
+        columns = [column.to_numpy() for column in value.columns]
+        return np.column_stack(columns) if columns else np.empty(value.shape, bool)
     if kind.endswith("Scalar"):
         return np.array(value.as_py(), object)
     return np.asarray(value.to_numpy(zero_copy_only=False))

@@ -30,6 +30,8 @@ _INEXACT = ("torchao", "quantized", "torch.quantized", "python", "awkward", "dlp
 _LIBRARIES = [
     pytest.param(name, marks=pytest.mark.extra(name)) if name in {"awkward", "tensorflow"} else name
     for name in LIBRARIES
+    # Tables are not held to it yet: some of what they share in part is planned otherwise.
+    if name not in {"pandas", "polars", "pyarrow"}
 ]
 
 
@@ -81,6 +83,8 @@ def _check_numbers(case: str, expected: np.ndarray, result: Any) -> None:
         return
     if actual is None:
         return  # dask cannot compute its arrays of torch's by itself
+    if "masked" in spec.traits and spec.dtype == "bool":
+        return  # there is no cast of what stands for a null to compare with
     with np.errstate(all="ignore"):
         # What stands for a null has another dtype than the numbers.
         cast = expected if "masked" in spec.traits else expected.astype(dtype_of(spec.dtype))

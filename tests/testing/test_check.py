@@ -91,7 +91,10 @@ def session() -> Iterator[Session]:
 
 
 #: What is not so, and why it stays.
-KNOWN: dict[str, str] = {}
+KNOWN: dict[str, str] = {
+    f"extent of {name} → {name}: join {where}if apart": "it takes two devices"
+    for name, where in (("quantized.torch", ""), ("quantized.cupy", "on cuda "))
+}
 
 
 @pytest.mark.slow

@@ -65,7 +65,11 @@ def from_stream(value: Any) -> pa.Table:
     """Return the columns that a value streams as a table over the same memory."""
     import pyarrow as pa
 
-    return value if isinstance(value, pa.Table) else pa.table(value)
+    table = value if isinstance(value, pa.Table) else pa.table(value)
+    if not table.num_columns:
+        msg = "a table without columns has no rows and no dtype"
+        raise Declined(msg)
+    return table
 
 
 def are_named(table: Columns) -> bool:
