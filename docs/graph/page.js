@@ -83,7 +83,7 @@ function layerOrder() {
 /** Lay the boxes and the lines between them out in layers. */
 function layers(sizes, upright) {
   const layout = new dagre.graphlib.Graph();
-  layout.setGraph({ rankdir: upright ? "TB" : "LR", nodesep: 6, ranksep: 28, edgesep: 1 });
+  layout.setGraph({ rankdir: upright ? "TB" : "LR", nodesep: 6, ranksep: 20, edgesep: 1 });
   layout.setDefaultEdgeLabel(() => ({}));
   for (const [name, size] of sizes) layout.setNode(name, { ...size });
   const order = new Map(layerOrder().map((name, place) => [name, place]));
