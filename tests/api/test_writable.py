@@ -103,7 +103,15 @@ def test_an_immutable_target_is_refused(source: Any) -> None:
         interop.convert(source, to="jax", copy="writable")
 
 
-@pytest.mark.parametrize("source", ["numpy", "pyarrow.tensor", "awkward", "torch"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "numpy",
+        "pyarrow.tensor",
+        "torch",
+        pytest.param("awkward", marks=pytest.mark.extra("awkward")),
+    ],
+)
 @pytest.mark.parametrize(
     "target",
     "pyarrow.list pyarrow.fixed_size_list pyarrow.fixed_shape_tensor polars".split(),

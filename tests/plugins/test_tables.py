@@ -210,29 +210,39 @@ def test_an_index_without_names_comes_back_from_polars():
     pd.testing.assert_frame_equal(back, frame)
 
 
-def test_streams_of_other_libraries_are_tables():
-    """A relation of DuckDB, a frame of narwhals and a dataset become frames with their nulls."""
-    import datasets
+def narwhals_frame():
+    """Return two rows of narwhals, which hold a frame of polars."""
     import narwhals
 
-    columns = {"a": [1, None], "s": ["x", "y"]}
-    values = [
-        narwhals.from_native(pl.DataFrame(columns)),
-        datasets.Dataset.from_dict(columns),
-        duckdb_relation(),
-    ]
-    for value in filter(lambda value: value is not None, values):
-        for target in TABLES:
-            assert rows(interop.convert(value, to=target)) == columns
+    return narwhals.from_native(pl.DataFrame({"a": [1, None], "s": ["x", "y"]}))
+
+
+def dataset():
+    """Return two rows of Hugging Face's datasets."""
+    import datasets
+
+    return datasets.Dataset.from_dict({"a": [1, None], "s": ["x", "y"]})
 
 
 def duckdb_relation():
-    """Return two rows of DuckDB's; None where it is not installed."""
-    try:
-        import duckdb
-    except ImportError:
-        return None
+    """Return two rows of DuckDB's."""
+    import duckdb
+
     return duckdb.sql("select 1::bigint as a, 'x' as s union all select null, 'y' order by s")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(narwhals_frame, marks=pytest.mark.extra("narwhals")),
+        pytest.param(dataset, marks=pytest.mark.extra("datasets")),
+        pytest.param(duckdb_relation, marks=pytest.mark.extra("duckdb")),
+    ],
+)
+@pytest.mark.parametrize("target", TABLES)
+def test_streams_of_other_libraries_are_tables(make, target):
+    """A relation of DuckDB, a frame of narwhals and a dataset become frames with their nulls."""
+    assert rows(interop.convert(make(), to=target)) == {"a": [1, None], "s": ["x", "y"]}
 
 
 def test_columns_of_one_name_are_refused_with_the_reason():
