@@ -200,7 +200,8 @@ def _kept_by_itself(planner: Planner, spec: Spec, request: Request) -> str:
     """Say what keeps a value from leaving its format, and what to do about it; "" if nothing."""
     hints = _hints(planner.graph, spec)
     words = [name for name in ("untyped",) if name in spec.traits and not request.dtype]
-    traits = sorted((spec.traits & hints.keys()) - {"untyped"}, key=_HINTS.__contains__)[:1]
+    hinted = (spec.traits & hints.keys()) - {"untyped"}
+    traits = sorted(hinted, key=lambda trait: (trait in _HINTS, trait))[:1]
     reason = ""
     if spec.dtype not in DTYPES:
         starts = [key for key in hints if str(spec.dtype).startswith(key)]

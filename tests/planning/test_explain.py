@@ -10,7 +10,7 @@ import interop
 from interop import Cost, Interop
 from interop._execution import engine
 from interop.errors import ComplexWarning, RefusedError
-from interop.plugin import Result, make_spec
+from interop.plugin import Limits, Result, make_spec
 from tests.toys import Box, copy, labels, toy, view
 
 
@@ -206,3 +206,14 @@ def test_the_dtypes_that_are_offered_are_those_of_the_device(loaded: Interop) ->
         loaded.plan(there, to="torch", dtype="float64")
     assert "torch does not hold float64" in str(refused.value)
     assert "float64" not in str(refused.value).partition("ask for one of these")[2]
+
+
+def test_one_hint_of_several_is_chosen_by_the_names_of_traits(empty: Interop) -> None:
+    """Of a format's hints for traits, the first by name is given, whatever order a set has."""
+    traits = ("mixed", "packed", "biased", "uncoalesced", "weak", "per_block")
+    limits = Limits(refusal_hints={trait: f"undo {trait}." for trait in traits})
+    empty.register(toy("a", carries=frozenset(traits), limits=limits), toy("b"), view("a", "b"))
+    for number in range(2, len(traits) + 1):
+        spec = make_spec("a", "float32", shape=(3,), traits=traits[-number:])
+        with pytest.raises(RefusedError, match=rf"undo {min(traits[-number:])}\.$"):
+            empty.plan(spec, to="b")

@@ -309,7 +309,8 @@ def test_one_column_is_shared_like_a_series():
             assert copied.flags.writeable
             assert not np.shares_memory(copied, result)
     chunks = pl.concat([pl.DataFrame([column])] * 2, rechunk=False)
-    for frame in (chunks, pl.DataFrame({"a": [True]}), pl.DataFrame({"a": [1], "b": [2]})):
+    twice = pl.DataFrame([column, column.alias("b")])  # two buffers could lie side by side
+    for frame in (chunks, pl.DataFrame({"a": [True]}), twice):
         with pytest.raises(RefusedError, match="leave out copy=False"):
             interop.convert(frame, to="numpy", copy=False)
         assert interop.convert(frame, to="numpy").tolist() == frame.to_numpy().tolist()
