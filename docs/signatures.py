@@ -251,12 +251,17 @@ def _trees() -> Iterator[tuple[str, ...]]:
 
 
 def _decorators() -> Iterator[tuple[str, ...]]:
-    targets = "to: Target, *, grad: bool = False"
-    keywords = "**keywords: Unpack[ArrayKeywords]"
+    """Yield parameters and answers for functions that accept any arrays.
+
+    One that answers with an array of the type of its first argument gives callers theirs.
+    """
+    targets = "to: Target, *, grad: bool = False, lists: bool = False"
     # classes can be called, and name formats
     ignored = "  # type: ignore[overload-overlap]"
-    yield f"{targets}, {keywords}", "Callable[[Callable[P, R]], Callable[P, R]]", ignored
-    yield "to: Callable[P, R], /", "Callable[P, R]"
+    function, answer = "Callable[Concatenate[X, P], R]", "Accepted[X, P, R]"
+    keywords = "**keywords: Unpack[ArrayKeywords]"
+    yield f"{targets}, {keywords}", f"Callable[[{function}], {answer}]", ignored
+    yield f"to: {function}, /", answer
 
 
 def rendered(text: str) -> str:

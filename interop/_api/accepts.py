@@ -30,7 +30,7 @@ from interop._request.keywords import Keywords
 from interop._request.policy import block
 from interop.errors import BadRequestError, InteropError
 
-from .leaves import Located, is_array, is_of_numbers, reader
+from .leaves import Located, is_array, is_list_of_numbers, is_of_numbers, reader
 from .requests import Requests
 from .tree import SCALARS, Tree
 
@@ -298,6 +298,8 @@ class Calls:
     function : callable
     keywords : Keywords
     grad : bool
+    lists : bool
+        Whether lists of numbers or of arrays among the arguments are arrays, too.
     pickled : callable
         Returns what `__reduce__` has to.
     """
@@ -309,6 +311,7 @@ class Calls:
         function: Callable[..., Value],
         keywords: Keywords,
         grad: bool,
+        lists: bool,
         pickled: Callable[[], tuple[Any, ...]],
     ) -> None:
         _check_function(function)
@@ -318,6 +321,7 @@ class Calls:
         self._requests = requests
         self._keywords = keywords
         self._grad = grad
+        self._lists = lists
         self._pickled = pickled
         named = {
             name: value
@@ -342,17 +346,18 @@ class Calls:
         """Return the function's result, with every array described and its conversion planned."""
         registry = self.registry
         passes = partial(_is_object, args[0] if self._is_method and args else None)
-        arguments = Tree(
-            (args, kwargs), partial(is_array, registry), registry.containers, passes=passes
-        )
+        arguments = Tree((args, kwargs), self._is_array, registry.containers, passes=passes)
         arrays = _array_specs(registry, arguments, partial(_named, self.function))
         if not arrays:
             return self.function(*args, **kwargs)
-        numbers = (place for place, spec in arrays.items() if is_of_numbers(registry, spec))
-        first = next(numbers, next(iter(arrays)))
+        own = [place for place in arrays if type(arguments.values[place]) is not list]
+        numbers = (place for place in own if is_of_numbers(registry, arrays[place]))
+        first = next(numbers, next(iter(own or arrays)))
         spec = arrays[first]
         caller = _Caller(self, arguments.values[first], spec)
         call = _Call(registry, self.function, self._convert_argument, arguments, arrays, caller)
+        if not own:  # lists name no framework to which the result could go back
+            return call.one_way()
         if self._grad:
             framework = registry.named(self._keywords.to)[0].partition(".")[0]
             return call.differentiated(self.convert_result, framework)
@@ -360,6 +365,11 @@ class Calls:
         if self._has_one_request:
             self._keep(caller, (*args, *kwargs.values()))
         return result
+
+    def _is_array(self, value: Value) -> bool:
+        """Tell whether a value among the arguments is converted."""
+        is_list = self._lists and is_list_of_numbers(self.registry, value)
+        return is_list or is_array(self.registry, value)
 
     def fast(
         self, flat: _Flat, values: tuple[Value, ...], count: int, kwargs: dict[str, Value]
@@ -464,8 +474,12 @@ class _Call:
 
     def plain(self) -> Value:
         """Call the function, without its part in any differentiation."""
+        return self.caller.returned(self.one_way())
+
+    def one_way(self) -> Value:
+        """Call the function, and return its result as it is."""
         args, kwargs = self.arguments.rebuilt(self._converted())
-        return self.caller.returned(self.function(*args, **kwargs))
+        return self.function(*args, **kwargs)
 
     def differentiated(self, convert: Callable[..., Value], framework: str) -> Value:
         """Call the function, written for a framework, as a part of the caller's differentiation."""

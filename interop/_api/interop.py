@@ -373,6 +373,7 @@ class Interop:
         allow: EffectNames = (),
         forbid: EffectNames = (),
         grad: bool = False,
+        lists: bool = False,
     ) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
         """Let a function that is written for one framework take the arrays of any.
 
@@ -387,6 +388,9 @@ class Interop:
         grad : bool, default False
             Whether the function takes part in the caller's reverse-mode differentiation. Both
             frameworks must be ones that a plugin differentiates; arrays of others are constants.
+        lists : bool, default False
+            Whether lists of numbers or of arrays among the arguments are arrays, too. They name no
+            framework: a result goes back to the first other array, or stays as it is.
 
         Returns
         -------
@@ -437,25 +441,28 @@ class Interop:
             allow=allow,
             forbid=forbid,
             grad=grad,
+            lists=lists,
         )
         if callable(to) and not isinstance(to, type):  # the decorator stands without parentheses
             if is_early:
                 return accepting_later(to, again)
             keywords = Keywords(annotated_target(self._loaded(), to))
-            return accepting(self._calls(to, False, keywords))
+            return accepting(self._calls(to, False, False, keywords))
         if is_early:
             return lambda function: accepting_later(function, lambda: again()(function))
         keywords = checked(Keywords(to, None, dtype, device, copy, None, allow, forbid))
         self._converter(keywords)  # so that mistakes show here
-        return lambda function: accepting(self._calls(function, grad, keywords))
+        return lambda function: accepting(self._calls(function, grad, lists, keywords))
 
-    def _calls(self, function: Callable[..., Value], grad: bool, keywords: Keywords) -> Calls:
+    def _calls(
+        self, function: Callable[..., Value], grad: bool, lists: bool, keywords: Keywords
+    ) -> Calls:
         """Return the calls of a function under `accepts`."""
         from .accepts import Calls
 
         self._loaded()
-        pickled = self._pickled(self._calls, (function, grad), keywords)
-        return Calls(self._requests, self.convert, function, keywords, grad, pickled)
+        pickled = self._pickled(self._calls, (function, grad, lists), keywords)
+        return Calls(self._requests, self.convert, function, keywords, grad, lists, pickled)
 
     @brief
     def plan(

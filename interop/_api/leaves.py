@@ -237,6 +237,19 @@ def is_array(registry: Registry, value: Value) -> bool:
         return False
 
 
+def is_list_of_numbers(registry: Registry, value: Value) -> bool:
+    """Tell whether a value is a list of numbers or of arrays, which one array can stand for."""
+    if type(value) is not list:
+        return False
+    try:
+        registry.describe(value)
+    except UnknownValueError:
+        return False
+    except BadRequestError:  # raised again by code that can say where in the tree it came up
+        return True
+    return True
+
+
 @cache
 def _are_of_arrays(types: tuple[str, ...]) -> bool:
     return not types or any(not name.startswith("builtins:") for name in types)
@@ -252,7 +265,7 @@ def reader(registry: Registry) -> Callable[[Value], tuple[Value, Spec | None]]:
     def read(leaf: Value) -> tuple[Value, Spec | None]:
         if id(leaf) in seen:
             return seen[id(leaf)][1:]
-        if not is_array(registry, leaf):
+        if type(leaf) is not list and not is_array(registry, leaf):  # other lists are opened
             return leaf, None
         value = registry.opened(leaf)
         spec = registry.describe(value)

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import (
     Any,
     ClassVar,
+    Concatenate,
     Generic,
     Literal,
     Never,
@@ -64,6 +65,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 P = ParamSpec("P")
 R = TypeVar("R")
+X = TypeVar("X")
 
 # By format, the words in ``to=`` that give results of one type.
 # fmt: off
@@ -291,6 +293,29 @@ class HasShape(Protocol):
 
     @property
     def shape(self) -> object: ...
+
+A = TypeVar("A", bound=HasShape)
+
+class Accepted(Generic[X, P, R]):
+    """A function that takes any arrays.
+
+    Where it answers with an array of the type that it takes first, callers get theirs.
+    """
+
+    # mypy answers Any where overloads differ in the parameter that takes an array of anything.
+
+    @overload
+    def __call__(self: Accepted[A, P, A], x: list[Any], /, *args: Any, **kwargs: Any) -> A: ...
+    @overload
+    def __call__(self: Accepted[A, P, A], x: T, /, *args: Any, **kwargs: Any) -> T: ...
+    @overload
+    def __call__(self: Accepted[X, P, A], x: T, /, *args: Any, **kwargs: Any) -> Any: ...
+    @overload
+    def __call__(self, x: T, /, *args: Any, **kwargs: Any) -> R: ...
+    @overload
+    def __call__(self: Accepted[X, P, A], **kwargs: Any) -> Any: ...
+    @overload
+    def __call__(self, **kwargs: Any) -> R: ...
 
 class HasFields(Protocol):
     """A dataclass."""
@@ -937,11 +962,11 @@ array([0, 1])
 # begin accepts
 class Accepts:
     @overload
-    def __call__(self, to: Target, *, grad: bool = False, **keywords: Unpack[ArrayKeywords]) -> Callable[[Callable[P, R]], Callable[P, R]]: ...  # type: ignore[overload-overlap]
+    def __call__(self, to: Target, *, grad: bool = False, lists: bool = False, **keywords: Unpack[ArrayKeywords]) -> Callable[[Callable[Concatenate[X, P], R]], Accepted[X, P, R]]: ...  # type: ignore[overload-overlap]
     @overload
-    def __call__(self, to: Callable[P, R], /) -> Callable[P, R]: ...
+    def __call__(self, to: Callable[Concatenate[X, P], R], /) -> Accepted[X, P, R]: ...
 accepts: Accepts
-"""``accepts(to, *, dtype=None, device=None, copy=None, allow=(), forbid=(), grad=False)``
+"""``accepts(to, *, dtype=None, device=None, copy=None, allow=(), forbid=(), grad=False, lists=False)``
 
 Let a function that is written for one framework take the arrays of any.
 
@@ -956,6 +981,9 @@ dtype, device, copy, allow, forbid
 grad : bool, default False
     Whether the function takes part in the caller's reverse-mode differentiation. Both
     frameworks must be ones that a plugin differentiates; arrays of others are constants.
+lists : bool, default False
+    Whether lists of numbers or of arrays among the arguments are arrays, too. They name no
+    framework: a result goes back to the first other array, or stays as it is.
 
 Returns
 -------

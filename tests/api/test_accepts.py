@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from types import MethodType
 from typing import Any
 
+import cloudpickle
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -37,6 +39,41 @@ def test_the_caller_gets_back_its_own_framework(make: Any) -> None:
     result = centred(make([1.0, 2.0, 3.0]), scale=2)
     assert interop.spec(result).format == interop.spec(make([1.0])).format
     assert np.asarray(result).tolist() == [-2.0, 0.0, 2.0]
+
+
+def test_lists_are_arrays_where_the_function_wants_them_as_such() -> None:
+    """A list of numbers or of arrays is one array inside; other containers are opened."""
+
+    @interop.accepts("numpy", lists=True)
+    def kinds(*values: Any) -> Any:
+        return [getattr(value, "shape", value) for value in values]
+
+    for _ in range(2):  # cold, and warm
+        assert kinds([1.0, 3.0]) == [(2,)]
+        assert kinds([[1, 2], [3, 4]], torch.ones(3)) == [(2, 2), (3,)]
+        assert kinds([torch.ones(2), torch.zeros(2)]) == [(2, 2)]
+        assert kinds((1, 2), torch.ones(3)) == [(1, 2), (3,)]
+        assert kinds(["a", 1], 3) == [["a", 1], 3]
+        with pytest.raises(BadRequestError, match=r"^values/1: "):
+            kinds(torch.ones(2), [np.ones((1, 2)), np.ones((2, 1))])
+
+
+def test_lists_name_no_framework_to_give_results_back_in() -> None:
+    """The result goes back to the first array that is no list, or stays as it is."""
+
+    @interop.accepts("numpy", lists=True)
+    def summed(x: Any, y: Any = 0) -> Any:
+        return x + y
+
+    for _ in range(2):
+        alone = summed([1.0, 2.0])
+        assert type(alone) is np.ndarray
+        assert alone.tolist() == [1.0, 2.0]
+        beside = summed([1.0, 2.0], torch.ones(2))
+        assert type(beside) is torch.Tensor
+        assert beside.tolist() == [2.0, 3.0]
+        assert summed(torch.ones(2), y=[1.0, 2.0]).tolist() == [2.0, 3.0]
+    assert pickle.loads(cloudpickle.dumps(summed))([1]).tolist() == [1]
 
 
 def test_decorated_functions_keep_name_and_docstring() -> None:

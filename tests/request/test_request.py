@@ -122,7 +122,7 @@ KEYWORDS = {
     "convert_tree": (
         "to like dtype device copy allow forbid stream cast_all others progress consume"
     ),
-    "accepts": "to dtype device copy allow forbid grad",
+    "accepts": "to dtype device copy allow forbid grad lists",
 }
 
 

@@ -40,7 +40,7 @@ def wrong(x: object) -> None:
     _ = interop.convert(x, to="python").bogus  # type: ignore[union-attr]
     with interop.policy(forbid="bogus"):  # type: ignore[arg-type]
         pass
-    scaled(1, 2, 3)  # type: ignore[call-arg]
+    _ = scaled(1).bogus  # type: ignore[attr-defined]
 
 
 @interop.accepts("numpy")

@@ -180,9 +180,44 @@ def shown(x: object) -> str:
     return str(x)
 
 
-def signatures(x: torch.Tensor) -> None:
-    """A function that accepts any arrays keeps its own signature."""
+@interop.accepts("numpy", lists=True)
+def mean(x: npt.NDArray[Any], *, axis: int = 0) -> float:
+    """Return the mean of an array."""
+    return float(x.mean(axis))
+
+
+@interop.accepts("numpy")
+def scaled(scale: float, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a multiple of an array."""
+    return scale * x
+
+
+class Model:
+    """A class whose methods accept any arrays."""
+
+    @interop.accepts("numpy")
+    def predict(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return an array."""
+        return x
+
+    @interop.accepts("numpy")
+    def score(self, x: npt.NDArray[Any]) -> float:
+        """Return a number."""
+        return float(x.sum())
+
+
+def signatures(x: torch.Tensor, y: jax.Array, z: npt.NDArray[Any]) -> None:
+    """A function that accepts any arrays takes those of callers, and gives them theirs."""
     assert_type(centred(x, scale=2), torch.Tensor)
-    assert_type(halved(np.ones(1)), npt.NDArray[Any])
+    assert_type(centred(y), jax.Array)
+    assert_type(halved(z), npt.NDArray[Any])
+    assert_type(halved(x), torch.Tensor)
+    assert_type(halved([1.0]), npt.NDArray[Any])
     assert_type(doubled(x), torch.Tensor)
+    assert_type(doubled(y), jax.Array)
     assert_type(shown(x), str)
+    assert_type(mean(x, axis=1), float)
+    assert_type(mean([1.0, 2.0]), float)
+    assert_type(scaled(2, x), Any)
+    assert_type(Model().predict(x), Any)
+    assert_type(Model().score(x), float)
