@@ -232,7 +232,7 @@ class _Caller:
 
     def returned(self, result: Value) -> Value:
         """Return the result of a function, with its arrays converted to the caller's kind."""
-        tree = Tree(result, partial(is_array, self._registry))
+        tree = Tree(result, partial(is_array, self._registry), self._registry.containers)
         values, back = tree.values, _once(self.back)
         for place in _array_specs(self._registry, tree):
             with Located(partial(tree.path, place), self._named):
@@ -576,7 +576,7 @@ class _Call:
         """Call the function, and return the arrays in its result."""
         args, kwargs = self.arguments.rebuilt([*values])
         result = self.function(*args, **kwargs)
-        self.result = Tree(result, partial(is_array, self.registry))
+        self.result = Tree(result, partial(is_array, self.registry), self.registry.containers)
         self.outputs = _array_specs(self.registry, self.result)
         return [self.result.values[place] for place in self.outputs]
 

@@ -328,11 +328,11 @@ class Interop:
         Returns
         -------
         object
-            New containers of the same kinds around the converted arrays; a dict or a tuple stands
-            for a mapping or a tuple whose type cannot be made anew. An array that occurs
-            twice is one array in the result. Two contiguous arrays of one dtype and shape over the
-            same memory (tied weights) stay tied: they become one copy, or views over that memory.
-            At most the tree and the result are in memory at once.
+            New containers of the same types around the converted arrays; a dict stands for a file
+            and for a Dataset of xarray, which hold no other arrays than their own. An array that
+            occurs twice is one array in the result. Two contiguous arrays of one dtype and shape
+            over the same memory (tied weights) stay tied: they become one copy, or views over that
+            memory. At most the tree and the result are in memory at once.
 
         Raises
         ------
@@ -342,7 +342,8 @@ class Interop:
         UnknownValueError
             A model, an iterator, a set or a view holds arrays that would come back unconverted.
         BadRequestError
-            A container holds itself, or the tree is too deep.
+            A container holds itself, or has no means to be made anew around other arrays; or the
+            tree is too deep.
         NotInstalledError
             A target's framework is missing, or ``rich`` for `progress`.
 

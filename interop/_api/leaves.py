@@ -320,7 +320,8 @@ def _hides_arrays(registry: Registry, value: Value, *, is_root: bool) -> bool:
         contents = gc.get_referents(value)
     else:
         return False
-    trees = (Tree(item, partial(is_array, registry), registry.containers) for item in contents)
+    is_leaf = partial(is_array, registry)
+    trees = (Tree(item, is_leaf, registry.containers, rebuilds=False) for item in contents)
     return any(
         tree.arrays
         or any(_hides_arrays(registry, tree.values[n], is_root=False) for n in tree.leaves)

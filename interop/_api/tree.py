@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections import OrderedDict, UserDict, UserList, defaultdict, deque
+from collections import ChainMap, OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import fields, is_dataclass
+from functools import partial
 from operator import itemgetter
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, TypeAlias
+from weakref import WeakValueDictionary
 
 from interop._model.extension import Branch, Container
 from interop._model.typing import Value
+from interop._registry.recognition import is_like_mapping
 from interop.errors import BadRequestError, HandOffError, InteropError
 
 _EMPTIABLE = (dict, defaultdict, OrderedDict, list, deque)
@@ -46,6 +49,16 @@ def _refill(container: Value, names: Sequence[Value], children: Sequence[Value])
         container.extend(children)
 
 
+def _rebuilt(
+    rebuild: Callable[[list[Value]], Value], names: Sequence[Value], children: list[Value]
+) -> Value:
+    """Return a new container, or a dict where it does not take the children: none may be lost."""
+    try:
+        return rebuild(children)
+    except BadRequestError:
+        return dict(zip(names, children, strict=True))
+
+
 class Tree:
     """A tree of containers, opened down to its leaves.
 
@@ -67,18 +80,20 @@ class Tree:
         The types of values that are no leaves: they stay what they are.
     arrays : mapping, optional
         Its keys are types whose values are arrays without a question.
+    rebuilds : bool, default True
+        Whether `rebuilt` is going to be asked for.
 
     Raises
     ------
     BadRequestError
-        A container holds itself, or the tree is too deep.
+        A container holds itself, or cannot be made anew; or the tree is too deep.
     HandOffError
-        A mapping does not give what it holds.
+        A container does not give what it holds.
     """
 
     __slots__ = (
         *("_containers", "_empties", "_is_array", "_parents", "_passed", "_passes", "_plain"),
-        *("arrays", "leaves", "values"),
+        *("_rebuilds", "arrays", "leaves", "values"),
     )
 
     def __init__(
@@ -91,10 +106,12 @@ class Tree:
         empties: bool = False,
         passed: Set[type] = SCALARS,
         arrays: Mapping[type, object] = MappingProxyType({}),
+        rebuilds: bool = True,
     ) -> None:
         self._is_array = is_array
         self._passes = passes
         self._empties = empties
+        self._rebuilds = rebuilds
         self._passed = passed
         self._plain = arrays
         self._containers = containers
@@ -113,8 +130,12 @@ class Tree:
     def rebuilt(self, values: list[Value] | None = None) -> Value:
         """Return a tree of new containers of the same kinds, around other values if given."""
         values = self.values if values is None else values
-        for place, start, names, rebuild, _ in reversed(self._parents):
-            values[place] = rebuild(values[start : start + len(names)])
+        try:
+            for place, start, names, rebuild, _ in reversed(self._parents):
+                values[place] = rebuild(values[start : start + len(names)])
+        except InteropError as error:
+            error.locate(joined(self.path(place)))
+            raise
         return values[0]
 
     def path(self, place: int) -> tuple[Value, ...]:
@@ -157,7 +178,7 @@ class Tree:
             for place, start, names, rebuild, container in reversed(parents):
                 children = values[start : start + len(names)]
                 if container is None:
-                    values[place] = rebuild(children)
+                    values[place] = _rebuilt(rebuild, names, children)
                 else:
                     _refill(container, names, children)
                     values[place] = container
@@ -187,19 +208,18 @@ class Tree:
 
     def _grow_odd(self, value: Value, place: int) -> None:
         """Collect the leaves of a container, or take the value for a leaf if it holds no array."""
-        branch = self._opened(value)
-        if branch is not None:
-            self._open(branch, place)
+        branch, is_foreign = self._opened(value, place)
+        if branch is None:
+            self.leaves.append(place)
             return
-        branch = _open_foreign(value, lambda: self.path(place))
-        if branch is not None:
-            leaves, parents, arrays = len(self.leaves), len(self._parents), self.arrays
-            start = len(self.values)
-            self._open(branch, place)
-            if self.arrays > arrays:
-                return
+        leaves, parents, arrays = len(self.leaves), len(self._parents), self.arrays
+        start = len(self.values)
+        self._open(branch, place)
+        if is_foreign and self.arrays == arrays:
             del self.leaves[leaves:], self._parents[parents:], self.values[start:]
-        self.leaves.append(place)
+            self.leaves.append(place)
+        elif is_foreign and self._rebuilds and not _can_be_copied(value):
+            raise _not_made_anew(value, self.path(place))
 
     def _open(self, branch: _Opened, place: int) -> None:
         """Put the children of the container at a place into the list, and collect their leaves."""
@@ -228,9 +248,17 @@ class Tree:
                 self._grow(child_place)
         self.arrays += count
 
-    def _opened(self, value: Value) -> Branch | None:
+    def _opened(self, value: Value, place: int) -> tuple[Branch | None, bool]:
+        """Open a container, if it is one; tell whether it is of a type that nobody registered."""
         own = (c.open for c in self._containers if sys.modules.get(c.requires))
-        return next(filter(None, (opened(value) for opened in (*own, *_OPENERS))), None)
+        try:
+            branch = next(filter(None, (opened(value) for opened in (*own, *_OPENERS))), None)
+            return branch or _open_foreign(value), branch is None
+        except (InteropError, RecursionError):
+            raise
+        # A container of others may raise anything: its file is closed, say.
+        except Exception as error:
+            raise _unread(value, self.path(place), error) from error
 
 
 def joined(path: tuple[Any, ...]) -> str:
@@ -268,6 +296,19 @@ def _open_list(value: Value) -> Branch | None:
         return new
 
     return Branch(range(len(value)), list(value), rebuild)
+
+
+def _open_chain(value: Value) -> Branch | None:
+    """Open a chain of mappings by its mappings, of which the first may hide what is in others."""
+    if not isinstance(value, ChainMap):
+        return None
+
+    def rebuild(children: list[Value]) -> Value:
+        new = copy(value)
+        new.maps = children
+        return new
+
+    return Branch(range(len(value.maps)), list(value.maps), rebuild)
 
 
 def _open_deque(value: Value) -> Branch | None:
@@ -339,39 +380,95 @@ _EXACT_OPENERS: dict[type, Callable[[Value], _Opened]] = {
     tuple: lambda value: (range(len(value)), value, tuple),
 }
 #: Functions that open a container, or return None.
-_OPENERS = (_open_both, _open_mapping, _open_list, _open_tuple, _open_deque, _open_record)
+_OPENERS = (
+    _open_both,
+    _open_mapping,
+    _open_list,
+    _open_tuple,
+    _open_deque,
+    _open_record,
+    _open_chain,
+)
 
 
-def _open_foreign(value: Value, path: Callable[[], tuple[Value, ...]]) -> Branch | None:
-    """Open a mapping or a tuple of a type that nobody knows how to make anew.
+def _open_foreign(value: Value) -> Branch | None:
+    """Open a tuple, or what is asked by keys, of a type that nobody has registered.
 
-    A dict or a tuple stands for it, if there is an array in it.
+    It is made anew by its own means: a copy of it is given other items.
     """
     kind = type(value)
     if isinstance(value, tuple):
-        return Branch(range(len(value)), list(value), tuple)
+        return Branch(range(len(value)), list(value), partial(_with_elements, value))
     if not isinstance(value, Mapping) and not is_like_mapping(kind):
         return None
+    names = list(value.keys())
+    children = [value[name] for name in names]
+    if kind is MappingProxyType:
+        return Branch(names, children, lambda new: kind(dict(zip(names, new, strict=True))))
+    return Branch(names, children, partial(_with_items, value, names))
+
+
+def _can_be_copied(value: Value) -> bool:
+    """Tell whether a container that nobody has registered has the means to be made anew.
+
+    Unless its class says how it is copied, a copy may hold its items in the same place. A weak
+    mapping would lose what nothing else refers to.
+    """
+    kind = type(value)
+    if isinstance(value, tuple):
+        try:
+            tuple.__new__(kind)
+        except TypeError:  # it is made by C
+            return False
+        return True
+    copies = hasattr(kind, "__copy__") or callable(getattr(kind, "copy", None))
+    takes = hasattr(kind, "__setitem__") and not issubclass(kind, WeakValueDictionary)
+    return kind is MappingProxyType or (copies and takes)
+
+
+def _with_elements(value: Value, children: list[Value]) -> Value:
+    """Return a tuple of the type and with the attributes of another; it is not initialised."""
+    new = tuple.__new__(type(value), children)
+    if hasattr(value, "__dict__"):
+        vars(new).update(vars(value))
+    return new
+
+
+def _with_items(value: Value, names: Sequence[Value], children: Sequence[Value]) -> Value:
+    """Return a copy of a container, by its own method, with other items."""
+    kind: Any = type(value)
     try:
-        names = list(value.keys())
-        children = [value[name] for name in names]
-    except InteropError:
-        raise
-    # A mapping of others may raise anything: its file is closed, say.
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        msg = f"the {kind.__qualname__} does not give what it holds ({reason}); make a dict of it."
-        problem = HandOffError(msg)
-        problem.locate(joined(path()))
-        raise problem from error
-    made = MappingProxyType if kind is MappingProxyType else dict
-
-    def rebuild(children: list[Value]) -> Value:
-        return made(dict(zip(names, children, strict=True)))
-
-    return Branch(names, children, rebuild)
+        new = copy(value) if hasattr(kind, "__copy__") else value.copy()
+        if type(new) is not kind:
+            msg = f"its copy is a {type(new).__qualname__}"
+            raise TypeError(msg)
+        for name, child in zip(names, children, strict=True):
+            new[name] = child
+    except Exception as error:  # it may want items of one kind
+        msg = (
+            f"a {kind.__qualname__} does not take what its items are converted to "
+            f"({type(error).__name__}: {error}); pass dict(x)."
+        )
+        raise BadRequestError(msg) from error
+    return new
 
 
-def is_like_mapping(kind: type) -> bool:
-    """Tell whether values of a type are asked by keys, although it is not registered as mapping."""
-    return hasattr(kind, "__getitem__") and callable(getattr(kind, "keys", None))
+def _not_made_anew(value: Value, path: tuple[Any, ...]) -> BadRequestError:
+    kind = type(value)
+    way = "tuple(x)" if isinstance(value, tuple) else "dict(x)"
+    problem = BadRequestError(
+        f"a {kind.__qualname__} cannot be made anew around other contents, because it has no copy "
+        f"that takes items; pass {way}, or register an interop.plugin.Container for it."
+    )
+    problem.locate(joined(path))
+    return problem
+
+
+def _unread(value: Value, path: tuple[Any, ...], error: Exception) -> HandOffError:
+    reason = f"{type(error).__name__}: {error}"
+    msg = (
+        f"the {type(value).__qualname__} does not give what it holds ({reason}); make a dict of it."
+    )
+    problem = HandOffError(msg)
+    problem.locate(joined(path))
+    return problem

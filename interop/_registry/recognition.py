@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence, Set, Sized
 from functools import partial
+from inspect import signature
 from io import IOBase
 from numbers import Number
 from os import PathLike
@@ -290,8 +291,10 @@ class Recognition:
         """Return the advice for values of a type with a method of its own to read them, or ""."""
         frameworks = dict.fromkeys(format_.framework for format_ in self.formats.values())
         for name in (f"{start}{name}" for name in frameworks for start in ("to_", "", "as")):
-            if callable(getattr(type_, name, None)):
+            if _needs_nothing(getattr(type_, name, None)):
                 return f"; convert what its {name}() returns."
+        if is_like_mapping(type_):
+            return _MOVES[Mapping]
         is_read = hasattr(type_, "shape") or hasattr(type_, "get_shape")
         return (
             "; convert x[...], which reads it." if is_read and hasattr(type_, "__getitem__") else ""
@@ -409,6 +412,11 @@ def _attributed(describe: Callable[[Value], Spec], value: Value) -> Spec:
     return spec
 
 
+def is_like_mapping(kind: type) -> bool:
+    """Tell whether values of a type are asked by keys, although it is not registered as mapping."""
+    return hasattr(kind, "__getitem__") and callable(getattr(kind, "keys", None))
+
+
 def _offers(owner: object, format_: Format) -> bool:
     """Tell whether a value or a type has the attribute of a protocol; None does not count."""
     protocol = format_.protocol
@@ -417,6 +425,19 @@ def _offers(owner: object, format_: Format) -> bool:
     # A property may raise anything.
     except Exception as error:
         raise unreadable(owner, error) from error
+
+
+def _needs_nothing(method: object) -> bool:
+    """Tell whether a method of a class can be called without arguments."""
+    if not callable(method):
+        return False
+    try:
+        _, *parameters = signature(method).parameters.values()
+    except ValueError:  # a method of C does not tell, and one without a first parameter is none
+        return True
+    return all(
+        p.default is not p.empty or p.kind in {p.VAR_POSITIONAL, p.VAR_KEYWORD} for p in parameters
+    )
 
 
 def _has_buffer(value: Value) -> bool:

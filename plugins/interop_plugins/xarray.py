@@ -30,6 +30,8 @@ from interop.plugin import (
     DTYPES,
     MEMORY_TRAITS,
     TRAITS,
+    Branch,
+    Container,
     Conversion,
     Cost,
     Declaration,
@@ -234,6 +236,21 @@ def give_labels(value: LabelledT, like: LabelledT) -> LabelledT:
     return _relabelled(like, _variable(value).data)
 
 
+def open_dataset(value: Any) -> Branch | None:
+    """Open what is several arrays, and holds none but xarray's, as a dict."""
+    import xarray as xr
+
+    if not isinstance(value, (xr.Dataset, xr.DataTree)):
+        return None
+    holder: Any = value
+    names = list(holder)
+
+    def rebuild(children: list[Any]) -> Any:
+        return dict(zip(names, children, strict=True))
+
+    return Branch(names, [holder[name] for name in names], rebuild)
+
+
 def _numpy_dtype(name: str) -> np.dtype[Any]:
     import numpy as np
 
@@ -248,7 +265,7 @@ def _numpy_dtype(name: str) -> np.dtype[Any]:
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
     """Return the formats and the conversions."""
-    return [*_formats(), *_conversions()]
+    return [*_formats(), *_conversions(), Container("xarray", open_dataset)]
 
 
 def _formats() -> Iterable[Format]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections import ChainMap, UserList
+import warnings
+from collections import ChainMap, UserDict, UserList
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pandas as pd
@@ -18,12 +20,19 @@ import torch
 import xarray as xr
 
 import interop
-from interop.errors import HandOffError, InteropError, RefusedError, UnknownValueError
+from interop.errors import (
+    BadRequestError,
+    HandOffError,
+    InteropError,
+    RefusedError,
+    UnknownValueError,
+)
+from interop.plugin import Branch, Container
 from tests.cases import together
 
 
 class Frozen(Mapping):
-    """A mapping of a type that nobody can make anew."""
+    """A mapping of a type that has no copy of its own."""
 
     def __init__(self, contents: dict[str, Any]) -> None:
         self._contents = contents
@@ -39,10 +48,19 @@ class Frozen(Mapping):
 
 
 class Graph:
-    """An object that is asked by keys, and is not registered as a mapping."""
+    """An object that is asked by keys, as those of torch_geometric are."""
 
     def __init__(self, **contents: Any) -> None:
         self._contents = contents
+        self.tag: str | None = None
+
+    def __copy__(self) -> Graph:
+        new = Graph(**self._contents)
+        new.tag = self.tag
+        return new
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._contents[name] = value
 
     def keys(self) -> list[str]:
         return list(self._contents)
@@ -59,17 +77,15 @@ def _check(result: Any, source: torch.Tensor) -> None:
 @pytest.mark.parametrize(
     ("make", "kind"),
     [
-        (Frozen, dict),
-        (lambda contents: Graph(**contents), dict),
-        (ChainMap, dict),
-        (torch.nn.ParameterDict, dict),
+        (lambda contents: Graph(**contents), Graph),
+        (UserDict, UserDict),
         (MappingProxyType, MappingProxyType),
         (lambda contents: SimpleNamespace(**contents), SimpleNamespace),
     ],
-    ids=["Mapping", "keys", "ChainMap", "ParameterDict", "MappingProxyType", "SimpleNamespace"],
+    ids=["keys", "UserDict", "MappingProxyType", "SimpleNamespace"],
 )
 def test_mappings_of_others_are_opened(make: Any, kind: type) -> None:
-    """What is asked by keys becomes a dict around the arrays, or one of its type if that is known."""
+    """What is asked by keys becomes another of its type around the arrays, by its own means."""
     tensor = torch.nn.Parameter(torch.arange(3.0))
     tree = make({"x": tensor})
     result = interop.convert_tree({"tree": tree}, to="numpy")["tree"]
@@ -80,18 +96,143 @@ def test_mappings_of_others_are_opened(make: Any, kind: type) -> None:
         interop.convert_tree({"tree": tree}, to="numpy", dtype="float64", copy=False)
 
 
+def test_a_mapping_of_others_keeps_its_attributes() -> None:
+    """What a copy takes along beside the items is there afterwards."""
+    graph = Graph(x=torch.ones(1))
+    graph.tag = "train"
+    result = interop.convert_tree(graph, to="numpy")
+    assert type(result) is Graph
+    assert result.tag == "train"
+    assert isinstance(graph["x"], torch.Tensor)
+
+
+def test_every_mapping_of_a_chain_is_converted() -> None:
+    """A ChainMap comes back as one, with the arrays that its first mapping hides."""
+    first, hidden = torch.ones(1), torch.zeros(1)
+    chain = ChainMap({"x": first}, {"x": hidden, "n": 1})
+    result = interop.convert_tree({"c": chain}, to="numpy")["c"]
+    assert type(result) is ChainMap
+    _check(result.maps[0]["x"], first)
+    _check(result.maps[1]["x"], hidden)
+    assert result["n"] == 1
+    assert chain["x"] is first
+    assert chain.maps[1]["x"] is hidden
+
+
+@pytest.mark.parametrize(
+    ("make", "advice"),
+    [
+        (lambda tensor: Frozen({"x": tensor}), r"a Frozen cannot be made anew .* pass dict\(x\)"),
+        (
+            lambda tensor: torch.nn.ParameterDict({"x": tensor}),
+            r"a ParameterDict does not take .* pass dict\(x\)",
+        ),
+    ],
+)
+def test_a_mapping_that_cannot_be_made_anew_is_refused(make: Any, advice: str) -> None:
+    """Nothing else stands for it, and the advice works."""
+    tree = make(torch.arange(3.0))
+    with pytest.raises(BadRequestError, match=advice):
+        interop.convert_tree({"tree": [tree]}, to="numpy")
+    assert interop.convert_tree(dict(tree), to="numpy")["x"].tolist() == [0, 1, 2]
+
+
+def test_weak_mappings_are_refused() -> None:
+    """Nothing would refer to the new arrays, so that they would be gone with the call."""
+    tensor = torch.ones(1)
+    with pytest.raises(BadRequestError, match=r"^w: a WeakValueDictionary cannot be made anew"):
+        interop.convert_tree({"w": WeakValueDictionary(x=tensor)}, to="numpy")
+
+
+def test_a_tree_that_is_consumed_loses_nothing_to_a_mapping_that_takes_no_arrays() -> None:
+    """A dict stands for the mapping if its copy does not take what has been converted."""
+    tree = {"p": torch.nn.ParameterDict({"x": torch.ones(2)}), "q": torch.zeros(1)}
+    with pytest.raises(BadRequestError, match=r"^p: a ParameterDict does not take"):
+        interop.convert_tree(tree, to="numpy", consume=True)
+    assert tree["p"]["x"].tolist() == [1, 1]
+    assert tree["q"].tolist() == [0]
+
+
+def test_results_of_functions_are_opened_by_the_containers_of_plugins() -> None:
+    """A function under accepts may return a Dataset, whose variables go back one by one."""
+
+    @interop.accepts("numpy")
+    def dataset(x: Any) -> xr.Dataset:
+        return xr.Dataset({"x": ("i", x)})
+
+    result = dataset(torch.ones(2))
+    assert type(result) is dict
+    assert isinstance(result["x"], torch.Tensor)
+
+
+@pytest.mark.extra("requests")
+def test_a_mapping_of_requests_keeps_its_type() -> None:
+    """A mapping with a `copy` of its own still finds names in other cases."""
+    from requests.structures import CaseInsensitiveDict
+
+    headers = CaseInsensitiveDict({"Mean": torch.ones(2)})
+    result = interop.convert_tree({"headers": headers}, to="numpy")["headers"]
+    assert type(result) is CaseInsensitiveDict
+    _check(result["mean"], headers["mean"])
+
+
+@pytest.mark.extra("torch_geometric")
+def test_graphs_of_pytorch_geometric_keep_their_type() -> None:
+    """Data, a Batch and HeteroData come back as such, and the source is unchanged."""
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # of its import
+        from torch_geometric.data import Batch, Data, HeteroData
+
+    data = Data(x=torch.ones(2, 3), edge_index=torch.tensor([[0], [1]]), name="a")
+    batch, hetero = Batch.from_data_list([data, data]), HeteroData(year=torch.ones(1))
+    hetero["paper"].x = torch.ones(2)
+    hetero["a", "to", "b"].edge_index = torch.zeros(2, 1)
+    keys = hetero.to_dict().keys()
+    results = interop.convert_tree([data, batch, hetero], to="numpy")
+    assert [*map(type, results)] == [Data, type(batch), HeteroData]
+    _check(results[0].x, data.x)
+    assert results[0].name == "a"
+    assert results[1].num_graphs == 2
+    _check(results[1].x, batch.x)
+    _check(results[2]["paper"].x, hetero["paper"].x)
+    _check(results[2]["a", "to", "b"].edge_index, hetero["a", "to", "b"].edge_index)
+    _check(results[2].year, hetero.year)
+    assert hetero.to_dict().keys() == keys == results[2].to_dict().keys()
+    assert isinstance(hetero["paper"].x, torch.Tensor)
+    with pytest.raises(UnknownValueError, match=r"interop\.convert_tree converts the arrays in it"):
+        interop.convert(hetero, to="numpy")
+
+
+def test_a_mapping_is_registered_by_a_container() -> None:
+    """A plugin's way to open a type counts before its own means."""
+
+    def opened(value: Any) -> Branch | None:
+        if not isinstance(value, Frozen):
+            return None
+        names = list(value)
+        return Branch(
+            names,
+            [value[name] for name in names],
+            lambda new: Frozen(dict(zip(names, new, strict=True))),
+        )
+
+    mine = interop.Interop()
+    mine.register(Container(__name__, opened))
+    result = mine.convert_tree({"tree": Frozen({"x": torch.ones(1)})}, to="numpy")["tree"]
+    assert type(result) is Frozen
+    assert isinstance(result["x"], np.ndarray)
+
+
 def test_containers_of_others_without_arrays_stay_as_they_are() -> None:
     """A mapping or a tuple that would not come back as its own type is kept if it holds no array."""
     tree = {
         "a": Frozen({"x": 1}),
         "b": Graph(x=[Frozen({})]),
         "c": torch.Size([2]),
-        "d": ChainMap(),
     }
     result = interop.convert_tree({**tree, "e": torch.ones(1)}, to="numpy", others="keep")
     assert all(result[name] is value for name, value in tree.items())
-    numbers = interop.convert_tree(tree, to="numpy", others="convert")
-    assert numbers["a"]["x"].tolist() == 1
+    numbers = interop.convert_tree({"b": Graph(x=1)}, to="numpy", others="convert")
+    assert numbers["b"]["x"].tolist() == 1
 
 
 def test_sequences_derived_from_pythons_are_opened() -> None:
@@ -108,7 +249,7 @@ def test_sequences_derived_from_pythons_are_opened() -> None:
     assert ordered.indices.tolist() == [0, 1, 2]
     assert type(users) is UserList
     _check(users[0], tensor)
-    assert type(pair) is tuple
+    assert type(pair) is Pair
     _check(pair[0], tensor)
 
 
@@ -288,6 +429,10 @@ def test_a_file_of_hdf5_is_opened(tmp_path: Path) -> None:
         with pytest.raises(UnknownValueError, match="convert_tree converts the arrays in it"):
             interop.convert(file, to="torch")
         result = interop.convert_tree(file, to="torch")
+        file.attrs["mean"] = np.ones(1)
+        with pytest.raises(BadRequestError, match=r"AttributeManager .* pass dict\(x\)"):
+            interop.convert_tree(file.attrs, to="torch")
+        assert interop.convert_tree(dict(file.attrs), to="torch")["mean"].tolist() == [1]
     assert type(result) is dict
     assert result["a"]["b"].tolist() == [0, 1, 2]
     with pytest.raises(HandOffError, match=r"^files/0: the File does not give what it holds") as e:

@@ -27,7 +27,7 @@ _frozen = make_dataclass("_frozen", ["x", "y"], frozen=True)
 
 
 class _Keyed:
-    """What is asked by keys, and is no mapping."""
+    """What is asked by keys, and is no mapping; a copy of it takes items."""
 
     def __init__(self, contents: dict[str, Any]) -> None:
         self._contents = contents
@@ -37,6 +37,12 @@ class _Keyed:
 
     def __getitem__(self, name: str) -> Any:
         return self._contents[name]
+
+    def __copy__(self) -> _Keyed:
+        return _Keyed(dict(self._contents))
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._contents[name] = value
 
 
 class _Table(dict):
@@ -232,6 +238,15 @@ def test_mappings_that_count_their_reads_are_read_once() -> None:
     asked: list[str] = []
 
     class Lazy(Mapping):
+        def __init__(self) -> None:
+            self.given: dict[str, Any] = {}
+
+        def __copy__(self) -> Lazy:
+            return Lazy()
+
+        def __setitem__(self, name: str, value: Any) -> None:
+            self.given[name] = value
+
         def __getitem__(self, name: str) -> Any:
             asked.append(name)
             return np.ones(2)
@@ -244,6 +259,6 @@ def test_mappings_that_count_their_reads_are_read_once() -> None:
 
     result = interop.convert_tree({"m": Lazy()}, to="torch")["m"]
     assert asked == ["a", "b"]
-    assert [type(x) for x in result.values()] == [torch.Tensor] * 2
+    assert [type(x) for x in result.given.values()] == [torch.Tensor] * 2
     with pytest.raises(InteropError):
         interop.convert_tree(Lazy(), to="torch", copy=False, dtype="float16")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from interop.kit import EMPTY, address
 from interop.plugin import (
     Cast,
+    Container,
     Conversion,
     Copy,
     Cost,
@@ -30,6 +31,7 @@ from interop.plugin import (
 from interop.plugin.advanced import Advanced
 
 from . import masked
+from .containers import open_file
 from .dense import (
     as_array,
     as_bits,
@@ -91,6 +93,7 @@ def interop_declarations() -> Iterable[Declaration]:
         *_hand_offs(),
         DtypeNames("numpy:dtype", requested_name),
         DtypeNames("builtins:type", class_name),
+        Container("numpy", open_file),
     ]
 
 

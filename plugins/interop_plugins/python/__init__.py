@@ -50,6 +50,8 @@ def interop_declarations() -> Iterable[Declaration]:
         Container("attr", records.open_attrs, records.make_attrs),
         Container("pydantic", records.open_pydantic, records.make_pydantic),
         Container("msgspec", records.open_msgspec, records.make_msgspec),
+        Container("h5py", records.open_h5py),
+        Container("zarr", records.open_zarr),
         Container("optree", records.open_optree, records.make_optree),
     ]
 

@@ -89,6 +89,30 @@ def _record(value: Value, names: Sequence[str], put: Callable[[Value, str, Value
     return Branch(names, [getattr(value, name) for name in names], rebuild)
 
 
+def open_h5py(value: Value) -> Branch | None:
+    """Open a file or a group of HDF5, which holds no other arrays than its own, as a dict."""
+    import h5py
+
+    return _read(value) if isinstance(value, h5py.Group) else None
+
+
+def open_zarr(value: Value) -> Branch | None:
+    """Open a group of zarr, which holds no other arrays than its own, as a dict."""
+    import zarr
+
+    return _read(value) if isinstance(value, zarr.Group) else None
+
+
+def _read(value: Value) -> Branch:
+    """Return the branch of a store, for which a dict stands."""
+    names = list(value)
+
+    def rebuild(children: list[Value]) -> Value:
+        return dict(zip(names, children, strict=True))
+
+    return Branch(names, [value[name] for name in names], rebuild)
+
+
 def make_optree(children: list[Value]) -> Value:
     """Return a container around some children, of a class that optree has been told of."""
     import optree

@@ -150,6 +150,7 @@ def interop_declarations() -> Iterable[Declaration]:
         *_shards(),
         DtypeNames("torch:dtype", dtype_name),
         Container("tensordict", containers.open_tensordict),
+        Container("torch_geometric.data", containers.open_graph),
         Autodiff("torch", autodiff.vjp, autodiff.attach),
         NoTrace(no_trace.mark),
         Problems(problems.find),

@@ -1,7 +1,8 @@
-"""TensorDicts and tensorclasses, which hold tensors alone, opened as parts of trees."""
+"""TensorDicts, tensorclasses and graphs of several types, opened as parts of trees."""
 
 from __future__ import annotations
 
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,24 @@ def open_tensordict(value: Value) -> Branch | None:
         return make_from(made) if stays else made
 
     return Branch(names, children, rebuild)
+
+
+def open_graph(value: Value) -> Branch | None:
+    """Open a graph of several types of nodes by its stores; to ask it for a key makes a new one."""
+    from torch_geometric.data import HeteroData
+
+    if not isinstance(value, HeteroData):
+        return None
+
+    def rebuild(children: list[Value]) -> Value:
+        new = copy(value)
+        for store, items in zip(new.stores, children, strict=True):
+            for name, item in items.items():
+                store[name] = item
+        return new
+
+    names = ["graph", *value.node_types, *value.edge_types]
+    return Branch(names, [dict(store.items()) for store in value.stores], rebuild)
 
 
 def _from_fields(make: Callable[..., Value], batch_size: object, named: dict[str, Value]) -> Value:
