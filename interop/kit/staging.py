@@ -4,7 +4,9 @@ A device reads and writes page-locked memory at the speed of its link, and other
 of that: the driver copies it through a buffer of its own, with one thread, which takes the page
 faults of fresh memory as well. Here several threads do so. Each has a chunk of page-locked memory:
 it lets the device fill the chunk and copies the bytes out, or fills it and lets the device fetch
-them, piece after piece. Meanwhile the device works on the chunks of the others.
+them, piece after piece. Meanwhile the device works on the chunks of the others. The host's side may
+be several blocks, such as the leaves of a tree. They share chunks, so that the driver copies as
+often as for one block.
 
 The chunks are made when they are first needed, kept for the process, and used by all libraries in
 turn. The threads live no longer than the transfer. No piece is queued on a chunk whose last one has
@@ -16,7 +18,9 @@ from __future__ import annotations
 import logging
 import os
 from _thread import start_new_thread
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -66,15 +70,16 @@ class Link(Protocol):
         """
 
 
-def fetch_staged(out: Bytes, connect: Callable[[], Link]) -> bool:
+def fetch_staged(out: Bytes | Sequence[Bytes], connect: Callable[[], Link]) -> bool:
     """Copy a block of a device's memory to the host if that pays, and tell whether it was done.
 
     It pays from 16 MiB on, with two idle cores. Where it is not done, nothing was.
 
     Parameters
     ----------
-    out : numpy.ndarray
-        Bytes of the host, as many as the block has: one C-ordered block that may be written to.
+    out : numpy.ndarray or sequence of numpy.ndarray
+        Bytes of the host, as many as the block has: one C-ordered block that may be written to, or
+        several which the bytes fill one after another.
     connect : callable
         Returns the `Link`, which copies from the device into a chunk.
 
@@ -86,13 +91,14 @@ def fetch_staged(out: Bytes, connect: Callable[[], Link]) -> bool:
     return _transfer(out, connect, _fetch)
 
 
-def send_staged(source: Bytes, connect: Callable[[], Link]) -> bool:
+def send_staged(source: Bytes | Sequence[Bytes], connect: Callable[[], Link]) -> bool:
     """Copy bytes of the host into a block of a device's memory, as `fetch_staged` does the reverse.
 
     Parameters
     ----------
-    source : numpy.ndarray
-        Bytes of the host, as many as the block has: one C-ordered block.
+    source : numpy.ndarray or sequence of numpy.ndarray
+        Bytes of the host, as many as the block has: one C-ordered block, or several whose bytes
+        are sent one after another.
     connect : callable
         Returns the `Link`, which copies from a chunk to the device.
 
@@ -117,21 +123,44 @@ def free_staging_buffers() -> None:
     _ring.clear()
 
 
-def _fetch(link: Link, chunk: Bytes, host: Bytes, start: int) -> None:
+class _Host:
+    """Blocks of the host, end to end."""
+
+    def __init__(self, blocks: Sequence[Bytes]) -> None:
+        self._blocks = blocks
+        self._ends = [*accumulate(map(len, blocks))]
+        self.nbytes = sum(map(len, blocks))
+
+    def parts(self, start: int, stop: int) -> Iterator[tuple[slice, Bytes]]:
+        """Yield the parts of blocks between two places, each with its place after the first."""
+        first, place = start, bisect_right(self._ends, start)
+        while start < stop:
+            block, end = self._blocks[place], self._ends[place]
+            length, offset = min(end, stop) - start, start - end + len(block)
+            yield slice(start - first, start - first + length), block[offset : offset + length]
+            start, place = start + length, place + 1
+
+
+def _fetch(link: Link, chunk: Bytes, host: _Host, start: int) -> None:
     link.copy(chunk, start)
-    host[...] = chunk
+    for place, part in host.parts(start, start + len(chunk)):
+        part[...] = chunk[place]
 
 
-def _send(link: Link, chunk: Bytes, host: Bytes, start: int) -> None:
-    chunk[...] = host
+def _send(link: Link, chunk: Bytes, host: _Host, start: int) -> None:
+    for place, part in host.parts(start, start + len(chunk)):
+        chunk[place] = part
     link.copy(chunk, start)
 
 
 def _transfer(
-    host: Bytes, connect: Callable[[], Link], move: Callable[[Link, Bytes, Bytes, int], None]
+    blocks: Bytes | Sequence[Bytes],
+    connect: Callable[[], Link],
+    move: Callable[[Link, Bytes, _Host, int], None],
 ) -> bool:
     """Do the work of `fetch_staged` or of `send_staged`."""
-    nbytes = len(host)
+    host = _Host(blocks if isinstance(blocks, (list, tuple)) else (blocks,))
+    nbytes = host.nbytes
     if nbytes < STAGED_FROM:
         return False
     piece = _CHUNK if nbytes >= _CHUNK * _MOST else _SMALL_PIECE
@@ -142,8 +171,7 @@ def _transfer(
     link = connect()
 
     def work(chunk: Bytes, start: int) -> None:
-        part = host[start : start + piece]
-        move(link, chunk[: len(part)], part, start)
+        move(link, chunk[: min(piece, nbytes - start)], host, start)
 
     team = _Team(work, link, iter(starts))
     team.run(workers)

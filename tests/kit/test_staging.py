@@ -161,6 +161,47 @@ def test_every_byte_is_sent(device: Callable[..., Device], nbytes: int) -> None:
     assert sum(length for _, length, _ in there.pieces) == nbytes
 
 
+#: The lengths of blocks, each with how many pieces of the device's memory all of them are.
+LEAVES = {
+    "64 of 4 MiB": ([4 * MIB] * 64, 32),
+    "1,000 of 64 KiB": ([64 * 1024] * 1000, 16),
+    "of any length": ([1, 0, 9 * MIB + 3, 5, 12 * MIB, 0, 77], 6),
+}
+
+
+@pytest.mark.parametrize(("lengths", "pieces"), LEAVES.values(), ids=LEAVES)
+def test_blocks_share_chunks(
+    device: Callable[..., Device], lengths: list[int], pieces: int
+) -> None:
+    """The device copies once for each piece of all blocks together, whatever their lengths are."""
+    there = device(sum(lengths))
+    blocks = [np.zeros(length, np.uint8) for length in lengths]
+    assert fetch_staged(blocks, lambda: Link(there, down=True))
+    assert np.array_equal(np.concatenate(blocks), there.memory)
+    assert len(there.pieces) == pieces
+    there.memory[:] = 0
+    expected = np.concatenate(blocks)
+    assert send_staged(tuple(blocks), lambda: Link(there, down=False))
+    assert np.array_equal(there.memory, expected)
+    assert len(there.pieces) == 2 * pieces
+
+
+def test_an_error_among_blocks_leaves_no_thread(
+    device: Callable[..., Device], ring: staging._Ring
+) -> None:
+    """The error of one piece ends the transfer of all blocks, and the next transfer is right."""
+    there = device(100 * MIB, seconds=0.002)
+    there.fails_at = 24 * MIB
+    before, blocks = threads(), [np.zeros(MIB, np.uint8) for _ in range(100)]
+    with pytest.raises(OSError, match="the link is down"):
+        fetch_staged(blocks, lambda: Link(there, down=True))
+    wait_for(lambda: threads() <= before)
+    assert ring.room() == 8
+    there.fails_at = -1
+    assert fetch_staged(blocks, lambda: Link(there, down=True))
+    assert np.array_equal(np.concatenate(blocks), there.memory)
+
+
 @pytest.mark.parametrize(("nbytes", "piece"), [(LEAST, 4 * MIB), (64 * MIB, 8 * MIB)])
 def test_pieces_are_smaller_where_few_would_be_large(
     device: Callable[..., Device], nbytes: int, piece: int
