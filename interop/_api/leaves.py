@@ -11,7 +11,7 @@ from types import FunctionType, ModuleType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from interop._execution.engine import Engine
-from interop._execution.fast_leaves import fast_leaves
+from interop._execution.fast_leaves import batches, fast_leaves
 from interop._model.dtype import DTYPES
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
@@ -165,18 +165,38 @@ class Trees:
             tree.emptied() if consume else nullcontext(),
             bar(sum(group.spec.nbytes for group in groups)) as advance,
         ):
-            for spec, table, plan, same in groups:
-                with Located(partial(tree.path, same[0])):
-                    value = values[same[0]]
-                    chosen = table.request.step_keywords(keywords)
-                    result = self._engine.run(plan, value, spec, table.request, chosen)
-                self._learn(value, spec, plan, table, tables, version)
-                del value
-                for place in same:
-                    values[place] = result
-                del result
-                advance(spec.nbytes)
+            for batch in _batches(groups, keywords):
+                if len(batch) > 1 and self._convert_at_once(values, batch, tables, version):
+                    advance(sum(group.spec.nbytes for group in batch))
+                    continue
+                for spec, table, plan, same in batch:
+                    with Located(partial(tree.path, same[0])):
+                        value = values[same[0]]
+                        chosen = table.request.step_keywords(keywords)
+                        result = self._engine.run(plan, value, spec, table.request, chosen)
+                    self._learn(value, spec, plan, table, tables, version)
+                    del value
+                    for place in same:
+                        values[place] = result
+                    del result
+                    advance(spec.nbytes)
             return tree.rebuilt()
+
+    def _convert_at_once(
+        self, values: list[Value], batch: list[_Group], tables: Tables, version: int
+    ) -> bool:
+        """Put the results for some arrays into their places, or answer that nothing was done."""
+        convert = batch[0].plan.batch
+        assert convert is not None
+        arrays = [values[group.places[0]] for group in batch]
+        results = convert(arrays)
+        if results is NotImplemented:
+            return False
+        for array, result, (spec, table, plan, same) in zip(arrays, results, batch, strict=True):
+            self._learn(array, spec, plan, table, tables, version)
+            for place in same:
+                values[place] = result
+        return True
 
     def _planned(
         self, tree: Tree, places: Sequence[int], tables: Tables, others: Others
@@ -220,6 +240,25 @@ class Trees:
             with Located(partial(tree.path, place)):
                 raise refusal
         return list({id(group): group for group in groups.values()}.values())
+
+
+def _batches(groups: Iterable[_Group], keywords: Keywords) -> Iterator[list[_Group]]:
+    """Yield the arrays of a tree, those together that are converted at once.
+
+    The first array of a plan is alone: its result is compared with the plan. So is every array of a
+    traced call, each of which leaves a receipt with its time, and of one that names a stream.
+    """
+    at_once: dict[object, list[_Group]] = {}
+    is_in_trace = is_traced()
+    for group in groups:
+        plan, chosen = group.plan, group.table.request.step_keywords(keywords)
+        if is_in_trace or chosen or plan.batch is None or not plan.is_known:
+            yield [group]
+        else:
+            at_once.setdefault(plan.key, []).append(group)
+    for same in at_once.values():
+        for places in batches([group.spec.nbytes for group in same]):
+            yield [same[place] for place in places]
 
 
 def is_array(registry: Registry, value: Value) -> bool:

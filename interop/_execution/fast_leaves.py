@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from interop._model.typing import Value, ValueFunction
-from interop._planning.cache import FastPath, Way
+from interop._planning.cache import Calls, Way
 from interop.errors import InteropError
+
+from .fast_path import SMALL
+
+#: Bytes of a batch. A device may need as many more for the time that it takes.
+_BATCH = 2**28
 
 
 def fast_leaves(
@@ -40,9 +45,9 @@ def _results(arrays: Sequence[Value], ways: Mapping[type, Way], are_all: bool) -
     """Return the results for arrays that differ."""
     kinds = {*map(type, arrays)}
     if len(kinds) == 1:  # as nearly always
-        function, address_of, *_ = ways[type(arrays[0])]
-        if address_of is None or (are_all and _are_apart(arrays, address_of)):
-            return _mapped(function, arrays)
+        way = ways[type(arrays[0])]
+        if way.address_of is None or (are_all and _are_apart(arrays, way.address_of)):
+            return _mapped(way, arrays)
     writing = [kind for kind in kinds if ways[kind].address_of is not None]
     by_type = {kind: [x for x in arrays if type(x) is kind] for kind in kinds}
     copied = {kind: by_type.pop(kind) for kind in writing}
@@ -58,18 +63,59 @@ def _by_id(by_type: Mapping[type, Sequence[Value]], ways: Mapping[type, Way]) ->
     return {
         id(x): result
         for kind, arrays in by_type.items()
-        for x, result in zip(arrays, _mapped(ways[kind].function, arrays), strict=True)
+        for x, result in zip(arrays, _mapped(ways[kind], arrays), strict=True)
         if result is not NotImplemented
     }
 
 
-def _mapped(path: FastPath, arrays: Sequence[Value]) -> Sequence[Value]:
+def _mapped(way: Way, arrays: Sequence[Value]) -> Sequence[Value]:
+    path, calls = way.function, way.calls
     if path is None:
         return arrays
     try:
+        if calls is not None and calls.batches:
+            return _in_batches(calls, path, arrays)
         return [*map(path, arrays)]
     except InteropError:  # raised again by code that can say where in the tree it came up
         return [NotImplemented] * len(arrays)
+
+
+def _in_batches(calls: Calls, path: ValueFunction, arrays: Sequence[Value]) -> Sequence[Value]:
+    """Return the results for arrays, of which those with equal keys are converted at once."""
+    by_key: dict[object, list[int]] = {}
+    for place, array in enumerate(arrays):
+        by_key.setdefault(calls.key_of(array), []).append(place)
+    results: list[Value] = [NotImplemented] * len(arrays)
+    for key, places in by_key.items():
+        for batch in batches([arrays[place].nbytes for place in places]):
+            values = [arrays[places[n]] for n in batch]
+            convert = calls.batches.get(key) if len(values) > 1 else None
+            made = NotImplemented if convert is None else convert(values)
+            if made is NotImplemented:
+                made = map(path, values)
+            for n, result in zip(batch, made, strict=True):
+                results[places[n]] = result
+    return results
+
+
+def batches(sizes: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the places of values that are converted at once, given the bytes of each.
+
+    A large value is alone: it gains nothing.
+    """
+    places: list[int] = []
+    room = _BATCH
+    for place, nbytes in enumerate(sizes):
+        if nbytes >= SMALL:
+            yield [place]
+            continue
+        if nbytes > room:
+            yield places
+            places, room = [], _BATCH
+        places.append(place)
+        room -= nbytes
+    if places:
+        yield places
 
 
 def _are_apart(arrays: Sequence[Value], address_of: ValueFunction) -> bool:

@@ -303,6 +303,8 @@ class FastPaths:
         way = next(same, Way(calls.path, address_of, moves, calls))
         calls = way.calls or calls
         keep(calls.by_key, key, _call(plan.steps), version)
+        if plan.batch is not None:
+            keep(calls.batches, key, plan.batch, version)
         return way
 
 

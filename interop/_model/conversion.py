@@ -113,6 +113,11 @@ class Conversion(NamedTuple):
         ``into(out, value)`` writes the result into a finished value of the target's format, of the
         result's shape and of any dtype, instead of into fresh memory. It raises `Declined` before
         it has written anything if it cannot.
+    batch : callable or None
+        ``batch(values)`` returns a list of what the function makes of some values of one dtype and
+        device, where that takes less time than one after another: of the small leaves of a tree. It
+        gets the keywords that `changes` says. It answers `NotImplemented` where it takes no less
+        time; an error counts as that answer. The values have an attribute `nbytes`.
     name : str
         Names the conversion in plans, in errors and in the table of costs; by default the
         function's name.
@@ -141,6 +146,7 @@ class Conversion(NamedTuple):
     fast_path: ValueFunction | None = None
     adopt: Callable[..., Value] | None = None
     into: Callable[[Any, Any], None] | None = None
+    batch: Callable[..., list[Any]] | None = None
     name: str = ""
 
     def __repr__(self) -> str:

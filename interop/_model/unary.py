@@ -53,6 +53,8 @@ class UnaryStep:
         Whether the function wants the consumer's stream.
     into : callable or None
         ``into(out, value)`` writes the result into a finished value of the format.
+    batch : callable or None
+        ``batch(values)`` converts several values at once, as that of a `Conversion`.
     name : str
         Names the step; by default the function's name.
     """
@@ -71,6 +73,7 @@ class UnaryStep:
     shares: bool | None = None
     stream: bool = False
     into: Callable[[Any, Any], None] | None = None
+    batch: Callable[..., list[Any]] | None = None
     name: str = ""
 
 

@@ -75,6 +75,9 @@ class Calls:
     def __init__(self, key_of: ValueFunction) -> None:
         #: By the fast key of a value, the steps of its plan as one call; None if there are none.
         self.by_key: dict[object, FastPath] = {}
+        #: By the same keys, what converts several values at once.
+        self.batches: dict[object, Callable[[list[Value]], Any]] = {}
+        self.key_of = key_of
         #: The fast path that makes the calls.
         self.path = _path(key_of, self.by_key)
 

@@ -246,7 +246,7 @@ class ResolvedConversion:
         if "device" in conversion.changes:
             keywords["device"] = device
         handed_off = self._handed_off(keywords)
-        function = self._function()
+        function, batch = self._function(), conversion.batch
         return Step(
             conversion.label,
             self.provenance,
@@ -265,6 +265,7 @@ class ResolvedConversion:
             bool(conversion.replaces),
             self.roles,
             handed_off,
+            batch and partial(batch, **keywords),
         )
 
     def _function(self) -> Callable[..., Value]:

@@ -23,7 +23,7 @@ from interop.errors import (
     NotInstalledError,
 )
 
-from .step import Step
+from .step import Step, batch
 
 #: Effects after which a value may take far more memory than before.
 FILLING = frozenset({"densify", "pad", "materialize"})
@@ -75,6 +75,8 @@ class Plan:
         #: The warning for callers who take this route; None for nearly all routes.
         self.warning = warning
         self.calls = tuple(step.call for step in steps)
+        #: What converts several values at once; None if no step can.
+        self.batch = batch(steps)
         self._facts: Facts | None = None
         self.writes = any(step.writes for step in steps)
         on_host = [step for step in steps if device_type(step.after.device) == "cpu"]
@@ -114,6 +116,19 @@ class Plan:
             # traceback, and the circle would keep the value alive.
             raise _attributed(error, self.steps[position]) from error
         return value
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is nothing to compare, to check or to warn of before it is carried out."""
+        return self.verified and not self.allocates and self.warning is None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What is equal for plans that make the same calls, though for values of other sizes."""
+        return tuple(
+            (step.origin, step.before.device, step.after.element, step.after.device)
+            for step in self.steps
+        )
 
     @property
     def facts(self) -> Facts:

@@ -43,6 +43,8 @@ class Step(NamedTuple):
     hand_off : callable or None
         What `call` does without keywords, by an offer that the conversion adopts, or
         `NotImplemented`.
+    batch : callable or None
+        That of the `Conversion`, with the keywords of `call`.
     into : callable or None
         ``into(out, value)`` writes the result into `out`.
     replaces : bool
@@ -69,6 +71,7 @@ class Step(NamedTuple):
     replaces: bool = False
     roles: frozenset[str] | None = None
     hand_off: ValueFunction | None = None
+    batch: Callable[[list[Value]], list[Value]] | None = None
 
     def still_shared(self, shared: frozenset[str] | None) -> frozenset[str] | None:
         """Return the roles that its result shares with a value of which it got some; None: all.
@@ -93,6 +96,32 @@ def without_dropped(spec: Spec, steps: Sequence[Step]) -> Spec:
     had = frozenset().union(*(step.before.traits for step in steps))
     dropped = had - steps[-1].after.traits - MEMORY_TRAITS - LABELLED
     return spec._replace(traits=spec.traits - dropped)
+
+
+def batch(steps: Sequence[Step]) -> Callable[[list[Value]], Any] | None:
+    """Return what carries out some steps on several values, if one of the steps takes all at once.
+
+    It answers `NotImplemented` if that step does, or if one fails.
+    """
+    if all(step.batch is None for step in steps):
+        return None
+    calls = [step.batch or partial(_each, step.call) for step in steps]
+
+    def convert(values: list[Value]) -> Any:
+        try:
+            for call in calls:
+                values = call(values)
+                if values is NotImplemented:
+                    break
+        except Exception:  # noqa: BLE001 - the plan, which is called then, says which step fails
+            return NotImplemented
+        return values
+
+    return convert
+
+
+def _each(call: ValueFunction, values: list[Value]) -> list[Value]:
+    return [*map(call, values)]
 
 
 @lru_cache(maxsize=256)
