@@ -261,6 +261,103 @@ def test_a_graph_crosses_with_its_gradients(torch: Any) -> None:
     assert bool((gradient == 1).all())
 
 
+# ---------------------------------------------------------------------- trees, in stages
+
+#: How many leaves a tree has, and how many elements each of them.
+TREES = [(64, 1 << 20), (1000, 1 << 14)]
+
+
+def state(count: int, size: int) -> dict[str, Any]:
+    """Return the leaves of a state dict, in which no two elements are alike."""
+    return {f"layer{n}": np.arange(n * size, (n + 1) * size, dtype="float32") for n in range(count)}
+
+
+@pytest.mark.usefixtures("idle")
+@pytest.mark.parametrize("shape", TREES, ids=str)
+@pytest.mark.parametrize("framework", ["torch", "cupy"])
+def test_a_state_dict_crosses_in_pieces(
+    torch: Any, cupy: Any, copies: Copies, framework: str, shape: tuple[int, int]
+) -> None:
+    """Both ways, cold and warm, values are equal, each leaf has its memory, and leaves share copies."""
+    expected, source, (count, size) = state(*shape), state(*shape), shape
+    for _ in range(2):
+        there = interop.convert_tree(source, to=framework, device="cuda")
+        for array in source.values():
+            array[...] = -1
+        addresses = {*map(_address, there.values())}
+        assert len(addresses) == count
+        if framework == "torch":
+            assert {x.untyped_storage().nbytes() for x in there.values()} == {4 * size}
+        source = interop.convert_tree(there, to="numpy")
+        assert source.keys() == expected.keys()
+        assert all(np.array_equal(source[name], expected[name]) for name in expected)
+        assert all(array.base is None or array.base.nbytes == 4 * size for array in source.values())
+    for call, way in (
+        (lambda: interop.convert_tree(there, to="numpy"), "DtoH"),
+        (lambda: interop.convert_tree(source, to=framework, device="cuda"), "HtoD"),
+    ):
+        crossed = [length for name, length in copies(call) if name == way]
+        assert sum(crossed) == 4 * size * count
+        assert len(crossed) <= sum(crossed) // (1 << 22) + 1
+
+
+def _address(array: Any) -> int:
+    return int(array.data_ptr() if hasattr(array, "data_ptr") else array.data.ptr)
+
+
+@pytest.mark.usefixtures("idle")
+@pytest.mark.parametrize("framework", ["torch", "cupy"])
+def test_pending_work_comes_before_a_tree(torch: Any, cupy: Any, framework: str) -> None:
+    """What the current stream has queued is in every leaf, and later work is in none."""
+    there = interop.convert_tree(state(16, 1 << 20), to=framework, device="cuda")
+    interop.convert_tree(there, to="numpy")
+    if framework == "torch":
+        torch.cuda.synchronize()
+        context = torch.cuda.stream(torch.cuda.Stream())
+    else:
+        cupy.cuda.Device().synchronize()
+        context = cupy.cuda.Stream(non_blocking=True)
+    with context:
+        if framework == "torch":
+            torch.cuda._sleep(200_000_000)
+        else:
+            busy = cupy.ones((4096, 4096), "float32")
+            for _ in range(50):
+                busy = busy @ busy
+        for array in there.values():
+            array[...] = 3
+        result = interop.convert_tree(there, to="numpy")
+        for array in there.values():
+            array[...] = 4
+    assert all((array == 3).all() for array in result.values())
+
+
+@pytest.mark.usefixtures("idle")
+@pytest.mark.parametrize("framework", ["torch", "cupy"])
+def test_a_tree_is_safe_on_every_stream(torch: Any, cupy: Any, framework: str) -> None:
+    """Leaves that were sent are complete when the call returns, for a stream that waits for none."""
+    interop.convert_tree(state(16, 1 << 20), to=framework, device="cuda")
+    source = state(16, 1 << 20)
+    expected = {name: float(array.sum(dtype="float64")) for name, array in source.items()}
+    there = interop.convert_tree(source, to=framework, device="cuda")
+    side = torch.cuda.Stream() if framework == "torch" else cupy.cuda.Stream(non_blocking=True)
+    with torch.cuda.stream(side) if framework == "torch" else side:
+        kind = torch.float64 if framework == "torch" else "float64"
+        sums = {name: float(array.sum(dtype=kind)) for name, array in there.items()}
+    assert sums == expected
+
+
+@pytest.mark.usefixtures("idle")
+def test_tied_leaves_stay_tied_across_the_link(torch: Any) -> None:
+    """One tensor at two places is one array, among leaves that cross together."""
+    there = interop.convert_tree(state(16, 1 << 20), to="torch", device="cuda")
+    there["head"] = there["layer3"].view(there["layer3"].shape)
+    for _ in range(2):
+        result = interop.convert_tree(there, to="numpy")
+        assert result["head"] is result["layer3"]
+        assert np.array_equal(result["layer15"], state(16, 1 << 20)["layer15"])
+
+
 #: A transfer with four idle cores, after which `{end}` comes.
 _PROGRAM = """
 import os, signal, sys, threading, time
@@ -290,6 +387,22 @@ assert staging._ring.room() == 8
 assert np.array_equal(interop.convert(there, to="numpy"), expected)
 """
 
+_CTRL_C_IN_A_TREE = """
+tree = [*there.view(64, -1)]
+interop.convert_tree(tree, to="numpy")
+before = threading.active_count(), len(sys._current_frames())
+threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    for _ in range(100):
+        interop.convert_tree(tree, to="numpy")
+except KeyboardInterrupt:
+    print("done")
+time.sleep(0.2)
+assert (threading.active_count(), len(sys._current_frames())) == before
+assert staging._ring.room() == 8
+assert np.array_equal(np.concatenate(interop.convert_tree(tree, to="numpy")), expected)
+"""
+
 _FORK = """
 child = os.fork()
 if child == 0:
@@ -303,7 +416,9 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("end", [_CTRL_C, _FORK], ids=["Ctrl-C", "fork"])
+@pytest.mark.parametrize(
+    "end", [_CTRL_C, _CTRL_C_IN_A_TREE, _FORK], ids=["Ctrl-C", "in a tree", "fork"]
+)
 def test_nothing_is_left_behind(torch: Any, end: str) -> None:
     """After Ctrl-C there is no thread and every chunk is free; a child leaves the chunks alone."""
     program = _PROGRAM.replace("{end}", end)

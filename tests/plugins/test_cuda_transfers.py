@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import interop
 from interop.kit import staging
-from interop.plugin import Declined
+from interop.plugin import Declined, make_spec
 
 torch = pytest.importorskip("torch", reason="torch is not installed here")
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed here")
@@ -85,6 +86,29 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
     device.close()
 
 
+@pytest.mark.parametrize("dtype", [None, "float16"])
+@pytest.mark.parametrize(
+    ("source", "there", "target", "device"),
+    [
+        ("torch", "cuda:0", "numpy", None),
+        ("torch", "cuda:0", "torch", "cpu"),
+        ("torch", "cpu", "torch", "cuda:0"),
+        ("numpy", "cpu", "torch", "cuda:0"),
+        ("cupy", "cuda:0", "numpy", None),
+        ("numpy", "cpu", "cupy", None),
+        ("torch", "cpu", "cupy", "cuda:0"),
+    ],
+)
+def test_routes_across_the_link_take_leaves_together(
+    source: str, there: str, target: str, device: str | None, dtype: str | None
+) -> None:
+    """The step that crosses has a batch, whatever is asked for beside it."""
+    spec = make_spec(source, "float32", device=there, shape=(3, 4))
+    steps = interop.plan(spec, to=target, device=device, dtype=dtype).steps
+    crossing = [step for step in steps if step.before.device != step.after.device]
+    assert [step.batch is not None for step in crossing] == [True]
+
+
 # ---------------------------------------------------------------------- CuPy
 
 
@@ -134,6 +158,11 @@ def there(device: Device, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
     monkeypatch.setattr(hand_offs, "working", lambda place, stream: nullcontext(current))
     monkeypatch.setattr(hand_offs, "device_named", lambda name: None)
     monkeypatch.setattr(cupy, "empty", lambda shape, dtype: make(np.zeros(shape, dtype)))
+    monkeypatch.setattr(
+        cupy,
+        "concatenate",
+        lambda arrays: make(np.concatenate([array.memory for array in arrays])),
+    )
     locked = [0]
 
     def make(memory: Any, *, contiguous: bool = True) -> Any:
@@ -146,16 +175,18 @@ def there(device: Device, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
             device.log.append(f"set on {stream.name}")
             memory[...] = value
 
-        def copy(*, order: str) -> Any:
+        def copy(*, order: str = "C") -> Any:
             device.log.append("gather")
             return make(memory.copy(order))
 
         address, place = memory.ctypes.data, nullcontext()
-        return SimpleNamespace(
+        return Pretended(
+            make=make,
             memory=memory,
             shape=memory.shape,
             dtype=memory.dtype,
             size=memory.size,
+            nbytes=memory.nbytes,
             flags=SimpleNamespace(c_contiguous=contiguous),
             data=SimpleNamespace(ptr=address, device=place, device_id=0),
             get=get,
@@ -165,6 +196,19 @@ def there(device: Device, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
 
     make.locked = locked  # type: ignore[attr-defined]
     return make
+
+
+class Pretended(SimpleNamespace):
+    """An array of CuPy's in memory of the host."""
+
+    def __getitem__(self, part: slice) -> Pretended:
+        return self.make(self.memory[part])  # type: ignore[no-any-return]
+
+    def ravel(self) -> Pretended:
+        return self.make(self.memory.ravel())  # type: ignore[no-any-return]
+
+    def reshape(self, shape: tuple[int, ...]) -> Pretended:
+        return self.make(self.memory.reshape(shape))  # type: ignore[no-any-return]
 
 
 ORDER = ["record on CuPy's", "the link waits for CuPy's"]
@@ -223,6 +267,71 @@ def test_the_driver_reaches_page_locked_memory_by_itself(device: Device, there: 
     assert np.array_equal(out, value.memory)
 
 
+#: The shapes of the leaves of trees, of float32, and how many pieces all of them are.
+LEAVES = {
+    "64 of 512 KiB": ([(1024, 128)] * 64, 8),
+    "300 of 64 KiB": ([(1 << 14,)] * 300, 5),
+    "mixed": ([(), (0, 3), (1 << 22,), (3, 7), (1000, 1001)], 5),
+}
+
+
+@pytest.mark.parametrize(("shapes", "pieces"), LEAVES.values(), ids=LEAVES)
+def test_cupys_leaves_cross_together(
+    device: Device, there: Any, monkeypatch: pytest.MonkeyPatch, shapes: Any, pieces: int
+) -> None:
+    """The driver copies and records once a piece, not once a leaf; every leaf owns its memory."""
+    sources = leaves(shapes)
+    arrays = hand_offs.all_to_numpy([there(source) for source in sources], device="cpu")
+    assert device.log.count(f"copy of kind {cupy.cuda.runtime.memcpyDeviceToHost}") == pieces
+    assert device.log.count("record") == pieces
+    assert device.log[:2] == ORDER
+    check(arrays, sources)
+    device.log.clear()
+    results = hand_offs.all_from_numpy(arrays, device="cuda")
+    assert device.log.count(f"copy of kind {cupy.cuda.runtime.memcpyHostToDevice}") == pieces
+    assert device.log.count("record") == pieces
+    assert (device.log[:2], device.log[-1]) == (ORDER, "the host waits for CuPy's")
+    for array in arrays:
+        array[...] = 0
+    check([result.memory for result in results], sources)
+    assert threading.get_ident() not in device.threads
+
+
+def leaves(shapes: Any) -> list[Any]:
+    """Return arrays in which no two elements are alike."""
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+    return [
+        np.arange(end - int(np.prod(shape)), end, dtype="float32").reshape(shape)
+        for end, shape in zip(ends, shapes, strict=True)
+    ]
+
+
+def check(arrays: Any, expected: Any) -> None:
+    """Check values, shapes, dtypes and that no two share memory or keep that of others alive."""
+    for array, source in zip(arrays, expected, strict=True):
+        assert np.array_equal(array, source)
+        assert (array.shape, array.dtype) == (source.shape, source.dtype)
+        owner = array if array.base is None else array.base
+        assert (owner.base, owner.nbytes) == (None, array.nbytes)
+    assert len({array.ctypes.data for array in arrays if array.size}) == sum(
+        array.size > 0 for array in arrays
+    )
+
+
+def test_few_leaves_are_left_to_cupy(device: Device, there: Any) -> None:
+    """Leaves that are small together, or of several dtypes, are converted one by one."""
+    small = [there(np.zeros(1000, "float32"))] * 2
+    mixed = [there(np.zeros(COUNT, dtype)) for dtype in ("float32", "int32")]
+    for values in (small, mixed):
+        assert hand_offs.all_to_numpy(values, device="cpu") is NotImplemented
+    strided = [np.zeros((1 << 11, 1 << 11), "float32").T] * 2
+    assert hand_offs.all_from_numpy(strided, device="cuda") is NotImplemented
+    there.locked[0] = cupy.cuda.runtime.memoryTypeHost
+    locked = [np.zeros(COUNT, "float32")] * 2
+    assert hand_offs.all_from_numpy(locked, device="cuda") is NotImplemented
+    assert device.log == []
+
+
 @pytest.mark.parametrize(
     "out",
     [np.zeros(6, "float64"), np.zeros(12, "float32")[::2], np.zeros(6, ">f4")],
@@ -259,6 +368,9 @@ def cuda(device: Device, monkeypatch: pytest.MonkeyPatch) -> Device:
         def wait_stream(self, stream: Stream) -> None:
             device.log.append(f"{self.name} waits for {stream.name}")
 
+        def synchronize(self) -> None:
+            device.log.append(f"the host waits for {self.name}")
+
     @contextmanager
     def on(stream: Stream) -> Iterator[None]:
         assert stream.name == "the link"
@@ -270,7 +382,7 @@ def cuda(device: Device, monkeypatch: pytest.MonkeyPatch) -> Device:
         with torch._C.DisableTorchFunctionSubclass():
             return plain(value.as_subclass(torch.Tensor))
 
-    copy, contiguous = torch.Tensor.copy_, torch.Tensor.contiguous
+    copy, contiguous, empty = torch.Tensor.copy_, torch.Tensor.contiguous, torch.empty
 
     def queued(out: Any, value: Any, *, non_blocking: bool = False) -> Any:
         if not non_blocking:
@@ -289,6 +401,7 @@ def cuda(device: Device, monkeypatch: pytest.MonkeyPatch) -> Device:
             device.log.append("gather")
         return contiguous(value)
 
+    monkeypatch.setattr(torch, "empty", lambda *shape, dtype, device: empty(*shape, dtype=dtype))
     monkeypatch.setattr(torch.Tensor, "copy_", queued)
     monkeypatch.setattr(torch.Tensor, "contiguous", gathered)
     monkeypatch.setattr(torch_transfers, "_is_plain", is_plain)
@@ -301,6 +414,10 @@ def cuda(device: Device, monkeypatch: pytest.MonkeyPatch) -> Device:
     monkeypatch.setattr(torch.cuda, "Event", TorchEvent)
     monkeypatch.setattr(torch.cuda, "stream", on)
     return device
+
+
+#: What happens first and last where leaves are copied out of a block on the device.
+LINKED = "the link waits for torch's", "the host waits for torch's"
 
 
 def numbers() -> Any:
@@ -318,6 +435,76 @@ def test_tensors_are_fetched_in_stages(cuda: Device, dtype: str) -> None:
     assert cuda.log[0] == "the link waits for torch's"
     assert cuda.log.count("copy") == 5
     assert threading.get_ident() not in cuda.threads
+
+
+@pytest.mark.parametrize(("shapes", "pieces"), LEAVES.values(), ids=LEAVES)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_tensors_cross_together(cuda: Device, dtype: str, shapes: Any, pieces: int) -> None:
+    """torch copies and records once a piece, not once a leaf; every leaf owns its memory."""
+    sources = [torch.from_numpy(source) for source in leaves(shapes)]
+    if dtype == "bfloat16":  # of which there are as many bytes
+        sources = [
+            torch.cat([source.bfloat16()] * 2) if source.ndim else source.bfloat16().repeat(2)
+            for source in sources
+        ]
+    values = [source.as_subclass(There) for source in sources]
+    arrays = dense.download_all(values, device="cpu")
+    assert cuda.log.count("copy") == cuda.log.count("record") == pieces
+    assert cuda.log[0] == "the link waits for torch's"
+    numbers = [source.flatten().view(torch.uint8).numpy() for source in sources]
+    check([array.reshape(-1).view("u1") for array in arrays], numbers)
+    assert [array.shape for array in arrays] == [tuple(source.shape) for source in sources]
+    moved = dense.move_all(values, device="cpu")
+    assert cuda.log.count("copy") == 2 * pieces
+    assert all(type(tensor) is torch.Tensor for tensor in moved)
+    assert all(map(torch.equal, moved, sources))
+    cuda.log.clear()
+    for send in (dense.upload_all, dense.move_all):
+        results = send(arrays if send is dense.upload_all else moved, device="cuda")
+        assert cuda.log.count("copy") == cuda.log.count("record") == pieces
+        assert (cuda.log[0], cuda.log[-1]) == LINKED
+        assert all(map(torch.equal, results, sources))
+        assert [result.untyped_storage().nbytes() for result in results] == [
+            source.nbytes for source in sources
+        ]
+        cuda.log.clear()
+    assert threading.get_ident() not in cuda.threads
+
+
+@pytest.mark.parametrize("why", ["grad", "conj", "dtypes", "small", "captured", "tangent"])
+def test_odd_leaves_are_left_to_torch(
+    cuda: Device, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    """Graphs, lazy bits, several dtypes, tangents and captures are torch's, one by one."""
+    values = [numbers(), numbers()]
+    if why == "grad":
+        values[1].requires_grad_()
+    if why == "conj":
+        values = [torch.ones(COUNT, dtype=torch.complex64).conj()] * 2
+    if why == "dtypes":
+        values[1] = values[1].int()
+    if why == "small":
+        values = [value[:1000] for value in values]
+    if why == "captured":
+        monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    if why == "tangent":
+        monkeypatch.setattr(dense, "has_tangent", lambda value: True)
+    there = [value.as_subclass(There) for value in values]
+    assert dense.move_all(values, device="cuda") is NotImplemented
+    assert dense.move_all(there, device="cpu") is NotImplemented
+    if why != "tangent":
+        assert dense.download_all(there, device="cpu") is NotImplemented
+    assert cuda.log == []
+
+
+def test_leaves_cross_to_no_third_device(cuda: Device) -> None:
+    """Only the link between the host and a CUDA device has a ring."""
+    values = [numbers(), numbers()]
+    assert dense.move_all(values, device="xpu") is NotImplemented
+    assert dense.move_all([x.as_subclass(There) for x in values], device="xpu") is NotImplemented
+    strided = [torch.zeros(1 << 11, 1 << 12)[:, ::2]] * 2
+    assert dense.move_all(strided, device="cuda") is NotImplemented
+    assert cuda.log == []
 
 
 @pytest.mark.parametrize("inference", [False, True])
@@ -356,6 +543,7 @@ def test_a_large_move_is_made_in_stages(cuda: Device) -> None:
     assert cuda.log.count("copy") == 5
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support:UserWarning")
 @pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr, torch.sparse_bsr])
 def test_sparse_tensors_are_moved_by_torch(layout: Any) -> None:
     """Not every layout says how many bytes it has."""

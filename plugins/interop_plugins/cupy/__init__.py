@@ -28,6 +28,8 @@ from interop.plugin.advanced import Advanced, Problems
 from .dense import as_array, cast, cast_if_exact, copy, fill, move, stack
 from .describe import describe, fast_key, memory
 from .hand_offs import (
+    all_from_numpy,
+    all_to_numpy,
     copy_from_dlpack,
     copy_from_interface,
     fetch_into,
@@ -232,9 +234,9 @@ def _transfers() -> Iterable[Conversion]:
     """Yield the moves from the host and to it. Their costs were measured with one H200."""
     takes = MEMORY_TRAITS - {"byteswapped"}
     upload = partial(transfer, "numpy", "cupy", from_numpy, CPU, _ON_DEVICE, stream=True)
-    yield upload(takes=takes, into=fill_from_numpy)
+    yield upload(takes=takes, into=fill_from_numpy, batch=all_from_numpy)
     download = partial(transfer, "cupy", "numpy", devices=_ON_DEVICE, takes=_LAYOUT, stream=True)
-    yield download(to_numpy, to=CPU, into=fetch_into)
+    yield download(to_numpy, to=CPU, into=fetch_into, batch=all_to_numpy)
     yield download(to_page_locked, to={"cuda_host"}, cost=_LOCKED)
     yield Conversion(
         "python.arrays",

@@ -11,7 +11,7 @@ from interop.plugin import Declined
 
 from .loans import lend, let_wait, torch_of
 from .streams import PER_THREAD, device_named, working
-from .transfers import fetch, send
+from .transfers import are_for_stages, fetch, fetch_all, send, send_all
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -139,6 +139,14 @@ def from_numpy(value: NDArray[Any], *, device: str, stream: Stream = None) -> Cu
     return result
 
 
+def all_from_numpy(values: list[NDArray[Any]], *, device: str) -> list[CupyArray] | Any:
+    """Return what `from_numpy` does for arrays that lie in one block each, at once."""
+    if not are_for_stages(values) or not all(value.flags.c_contiguous for value in values):
+        return NotImplemented
+    with working(device_named(device), None) as current:
+        return send_all(values, current) or NotImplemented
+
+
 def fill_from_numpy(out: CupyArray, value: NDArray[Any], *, stream: Stream = None) -> None:
     """Write a NumPy array straight into one block on a device, complete on return."""
     if out.dtype != value.dtype or not out.flags.c_contiguous:
@@ -156,6 +164,17 @@ def to_numpy(value: CupyArray, *, device: str, stream: Stream = None) -> NDArray
     with working(value.data.device, stream) as current:
         fetch(array, value, current)
     return array
+
+
+def all_to_numpy(values: list[CupyArray], *, device: str) -> list[NDArray[Any]] | Any:
+    """Return what `to_numpy` does for arrays of one device, at once."""
+    import numpy as np
+
+    if not are_for_stages(values) or len({value.data.device_id for value in values}) > 1:
+        return NotImplemented
+    arrays = [np.empty(value.shape, value.dtype) for value in values]
+    with working(values[0].data.device, None) as current:
+        return arrays if fetch_all(arrays, values, current) else NotImplemented
 
 
 def to_page_locked(value: CupyArray, *, device: str, stream: Stream = None) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from interop.kit import STAGED_FROM, fetch_staged, send_staged
@@ -40,6 +41,46 @@ def send(out: CupyArray, value: NDArray[Any], stream: CupyStream) -> None:
     if not staged and value.size:
         out.set(value, stream=stream)
         stream.synchronize()
+
+
+def fetch_all(outs: list[NDArray[Any]], values: list[CupyArray], stream: CupyStream) -> bool:
+    """Copy arrays of one device and dtype into blocks of the host, if staging pays for all of them.
+
+    They are gathered into one block on the device, which crosses.
+    """
+    import cupy
+
+    blocks = [_bytes(out) for out in outs]
+    flat = (value.ravel() for value in values)
+    return fetch_staged(blocks, lambda: _Link(cupy.concatenate([*flat]), stream, down=True))
+
+
+def send_all(values: list[NDArray[Any]], stream: CupyStream) -> list[CupyArray] | None:
+    """Return copies of blocks of the host on the current device, if staging pays for all of them.
+
+    They cross as one block, and are copied out of it there, so that each owns its memory.
+    """
+    import cupy
+
+    if _is_page_locked(values[0].ctypes.data):
+        return None
+    block = cupy.empty(sum(value.size for value in values), values[0].dtype)
+    blocks = [_bytes(value) for value in values]
+    if not send_staged(blocks, lambda: _Link(block, stream, down=False)):
+        return None
+    ends = accumulate(value.size for value in values)
+    parts = [
+        block[end - value.size : end].copy().reshape(value.shape)
+        for end, value in zip(ends, values, strict=True)
+    ]
+    stream.synchronize()
+    return parts
+
+
+def are_for_stages(values: list[Any]) -> bool:
+    """Tell whether arrays are large together, and of one dtype."""
+    nbytes = sum(value.nbytes for value in values)
+    return nbytes >= STAGED_FROM and len({value.dtype for value in values}) == 1
 
 
 def _is_for_stages(host: NDArray[Any]) -> bool:

@@ -348,7 +348,7 @@ def _dense_steps() -> Iterable[Unary]:
             cost=Cost(1.5e-6, 1.6e10, 1e11),
             name=f"resolve_{trait}_in_order",
         )
-    yield from _moves(_LAYOUT | _GRAD, dense.move_into)
+    yield from _moves(_LAYOUT | _GRAD, dense.move_into, dense.move_all)
     yield Move(
         dense.lock_pages,
         _PAGE_LOCKED,
@@ -377,11 +377,13 @@ def _dense_steps() -> Iterable[Unary]:
 
 
 def _moves(
-    takes: frozenset[str], into: Callable[[Tensor, Tensor], None] | None = None
+    takes: frozenset[str],
+    into: Callable[[Tensor, Tensor], None] | None = None,
+    batch: Callable[..., list[Tensor]] | None = None,
 ) -> Iterable[Unary]:
     """Yield the steps to other devices. MPS has no 64-bit floating point."""
     devices = frozenset(_DEVICES) - _MPS
-    move = partial(Move, dense.move, takes=takes, into=into)
+    move = partial(Move, dense.move, takes=takes, into=into, batch=batch)
     yield move(devices, dtypes=DTYPE_NAMES)
     yield move(_MPS, dtypes=DTYPE_NAMES - _NOT_ON_MPS, name="move_to_mps")
 
@@ -527,6 +529,7 @@ def _numpy() -> Iterable[Conversion]:
         dtypes=DTYPE_NAMES - {"complex32"},
         takes=_LAYOUT,
         into=dense.download_into,
+        batch=dense.download_all,
     )
     upload = partial(
         transfer,
@@ -536,6 +539,7 @@ def _numpy() -> Iterable[Conversion]:
         CPU,
         takes=_SHAREABLE,
         into=dense.upload_into,
+        batch=dense.upload_all,
     )
     yield upload(_ACCELERATORS - _MPS, dtypes=DTYPE_NAMES)
     yield upload(_MPS, dtypes=DTYPE_NAMES - _NOT_ON_MPS, name="upload_to_mps")

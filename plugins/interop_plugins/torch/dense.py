@@ -29,10 +29,10 @@ from interop.kit import (
 )
 from interop.plugin import Declined
 
-from .describe import BIT_DTYPES, DTYPE_NAMES, are_plain, dtype_name
+from .describe import BIT_DTYPES, DTYPE_NAMES, are_plain, dtype_name, has_tangent
 from .streams import sharing
 from .team import assign, copied, copy_into, is_few
-from .transfers import can_cross, stage
+from .transfers import are_for_stages, can_cross, fetch_all, send_all, stage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -345,6 +345,22 @@ def _empty(value: Tensor, device: str) -> Tensor:
     return torch.empty(value.shape, dtype=value.dtype, device=device)
 
 
+def move_all(values: list[Tensor], *, device: str) -> list[Tensor] | Any:
+    """Return what `move` does for plain tensors between the host and a CUDA device, at once."""
+    if any(map(has_tangent, values)):
+        return NotImplemented
+    if values[0].is_cpu:
+        return _send_all(values, device)
+    if device != "cpu" or not values[0].is_cuda or not are_for_stages(values):
+        return NotImplemented
+    outs = [_empty(value, device) for value in values]
+    return outs if fetch_all(outs, values) else NotImplemented
+
+
+def _send_all(values: list[Tensor], device: str) -> list[Tensor] | Any:
+    return (device.startswith("cuda") and send_all(values, device)) or NotImplemented
+
+
 def move_into(out: Tensor, value: Tensor) -> None:
     """Write the numbers of a tensor into one on another device, complete on return."""
     import torch
@@ -423,6 +439,14 @@ def download(value: Tensor, *, device: str) -> Array:
     return array
 
 
+def download_all(values: list[Tensor], *, device: str) -> list[Array] | Any:
+    """Return what `download` does for plain tensors of a CUDA device, at once."""
+    if not values[0].is_cuda or not are_for_stages(values):
+        return NotImplemented
+    arrays, outs = zip(*(fresh(x.shape, dtype_name(x.dtype)) for x in values), strict=True)
+    return [*arrays] if fetch_all(outs, values) else NotImplemented
+
+
 def download_into(out: Array, value: Tensor) -> None:
     """Write the numbers of a device's tensor into one block of NumPy's, complete on return."""
     if not out.flags.carray or not out.dtype.isnative:
@@ -436,6 +460,11 @@ def download_into(out: Array, value: Tensor) -> None:
 def upload(value: Array, *, device: str) -> Tensor:
     """Return a C-ordered tensor on a device of a NumPy array's elements, complete on return."""
     return move(_over_numpy(value), device=device)
+
+
+def upload_all(values: list[Array], *, device: str) -> list[Tensor] | Any:
+    """Return what `upload` does for arrays that lie in one block each, at once."""
+    return _send_all([*map(_over_numpy, values)], device)
 
 
 def upload_into(out: Tensor, value: Array) -> None:

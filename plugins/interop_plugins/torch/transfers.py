@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,51 @@ def stage(out: Tensor, value: Tensor) -> bool:
     return send_staged(_bytes(host).numpy(), lambda: _Link(there, down=False))
 
 
+def fetch_all(outs: Sequence[Tensor], values: Sequence[Tensor]) -> bool:
+    """Write tensors of a device into new ones on the host, if staging pays for all together.
+
+    They are gathered into one block on the device, which crosses. `are_for_stages` has to be true.
+    """
+    import torch
+
+    hosts = [_bytes(out).numpy() for out in outs]
+    flat = (value.reshape(-1) for value in values)
+    return fetch_staged(hosts, lambda: _Link(torch.cat([*flat]), down=True))
+
+
+def send_all(values: Sequence[Tensor], device: str) -> list[Tensor] | None:
+    """Return copies of the host's tensors on a CUDA device, if staging pays for all together.
+
+    They cross as one block, and are copied out of it there, so that each owns its memory.
+    """
+    import torch
+
+    if not are_for_stages(values) or not all(value.is_contiguous() for value in values):
+        return None
+    first, sizes = values[0], [value.numel() for value in values]
+    if first.is_pinned():  # the driver is as fast by itself
+        return None
+    block = torch.empty(sum(sizes), dtype=first.dtype, device=device)
+    hosts = [_bytes(value).numpy() for value in values]
+    if not send_staged(hosts, lambda: _Link(block, down=False)):
+        return None
+    parts = torch.ops.aten.split_with_sizes_copy(block, sizes)
+    torch.cuda.current_stream(block.device).synchronize()
+    return [part.view(value.shape) for part, value in zip(parts, values, strict=True)]
+
+
+def are_for_stages(values: Sequence[Tensor]) -> bool:
+    """Tell whether tensors are plain, of one dtype and device, and together large."""
+    import torch
+
+    return (
+        sum(value.nbytes for value in values) >= STAGED_FROM
+        and all(map(_is_plain, values))
+        and len({(value.dtype, value.device) for value in values}) == 1
+        and not torch.cuda.is_current_stream_capturing()
+    )
+
+
 def can_cross(value: Tensor, device: str) -> bool:
     """Tell whether a tensor is large and plain, and a device on the other side of the link.
 
@@ -77,6 +122,8 @@ def _bytes(value: Tensor) -> Tensor:
     """Return the memory of a C-ordered tensor as bytes."""
     import torch
 
+    if not value.numel():  # whose strides may be 0
+        return value.new_empty(0, dtype=torch.uint8)
     return value.view(-1).view(torch.uint8)
 
 
