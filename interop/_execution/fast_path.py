@@ -29,7 +29,7 @@ from interop._planning.cache import (
 )
 from interop._planning.plan import Plan
 from interop._planning.planner import Planner
-from interop._planning.step import Step
+from interop._planning.step import Step, handed_off
 from interop._registry.registry import Registry
 from interop._request.keywords import Keywords
 from interop._request.policy import Block, Policy
@@ -346,7 +346,7 @@ def _is_default(policy: Policy) -> bool:
 
 def _call(steps: Sequence[Step]) -> FastPath:
     """Return the calls of several steps as one, or None if there are none."""
-    calls = [_handed_off(step) for step in steps]
+    calls = [handed_off(step) for step in steps]
     if len(calls) < 2:
         return calls[0] if calls else None
     if len(calls) == 2:  # without a loop, for most casts and copies
@@ -359,16 +359,3 @@ def _call(steps: Sequence[Step]) -> FastPath:
         return value
 
     return call
-
-
-def _handed_off(step: Step) -> ValueFunction:
-    """Return the call of a step, which is made where its hand-off does not serve."""
-    hand_off, call = step.hand_off, step.call
-    if hand_off is None:
-        return call
-
-    def handed_off(value: Value) -> Value:
-        result = hand_off(value)
-        return call(value) if result is NotImplemented else result
-
-    return handed_off

@@ -107,8 +107,9 @@ class Conversion(NamedTuple):
     adopt : callable or None
         Of a conversion from a protocol: ``adopt(offer, value)`` does for values of a format with
         `offers` what the function does, faster, with what their offer gives it. It gets ``dtype=``
-        where `changes` says so. It answers `NotImplemented` where the offer does, and for all that
-        its target does not hold or that it does not take; an error counts as that answer.
+        where `changes` says so, and ``stream=`` where `stream` is set and the caller names one. It
+        answers `NotImplemented` where the offer does, and for all that its target does not hold or
+        that it does not take; an error counts as that answer.
     into : callable or None
         ``into(out, value)`` writes the result into a finished value of the target's format, of the
         result's shape and of any dtype, instead of into fresh memory. It raises `Declined` before

@@ -23,10 +23,13 @@ from interop.errors import (
     NotInstalledError,
 )
 
-from .step import Step, batch
+from .step import Step, batch, handed_off
 
 #: Effects after which a value may take far more memory than before.
 FILLING = frozenset({"densify", "pad", "materialize"})
+
+#: The keyword that a hand-off may take.
+_STREAM = {"stream"}
 
 #: Called with each step and its result, once the step is done.
 Note: TypeAlias = Callable[[Step, Value], None]
@@ -142,7 +145,10 @@ class Plan:
         wanted = (
             {name: given[name] for name in step.wants if name in given} for step in self.steps
         )
-        return [partial(step.call, **words) for step, words in zip(self.steps, wanted, strict=True)]
+        return [
+            handed_off(step, **words) if words.keys() == _STREAM else partial(step.call, **words)
+            for step, words in zip(self.steps, wanted, strict=True)
+        ]
 
 
 def _declared(step: Step) -> str:

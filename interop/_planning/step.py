@@ -41,8 +41,8 @@ class Step(NamedTuple):
     fast_path : callable or None
         That of the `Conversion`, or its `hand_off` if that writes nothing.
     hand_off : callable or None
-        What `call` does without keywords, by an offer that the conversion adopts, or
-        `NotImplemented`.
+        What `call` does, with no keyword but ``stream=``, by an offer that the conversion adopts,
+        or `NotImplemented`.
     batch : callable or None
         That of the `Conversion`, with the keywords of `call`.
     into : callable or None
@@ -70,7 +70,7 @@ class Step(NamedTuple):
     into: Callable[[Any, Any], None] | None = None
     replaces: bool = False
     roles: frozenset[str] | None = None
-    hand_off: ValueFunction | None = None
+    hand_off: Callable[..., Value] | None = None
     batch: Callable[[list[Value]], list[Value]] | None = None
 
     def still_shared(self, shared: frozenset[str] | None) -> frozenset[str] | None:
@@ -125,16 +125,29 @@ def _each(call: ValueFunction, values: list[Value]) -> list[Value]:
 
 
 @lru_cache(maxsize=256)
-def hand_off(adopt: Callable[..., Value], offer: Callable[..., Any]) -> ValueFunction:
+def hand_off(adopt: Callable[..., Value], offer: Callable[..., Any]) -> Callable[..., Value]:
     """Return the function that lets a conversion adopt what a format offers."""
 
-    def path(value: Value) -> Value:
+    def path(value: Value, **keywords: object) -> Value:
         try:
-            return adopt(offer, value)
+            return adopt(offer, value, **keywords)
         except Exception:  # noqa: BLE001 - the plan, which is called then, says which step fails
             return NotImplemented
 
     return path
+
+
+def handed_off(step: Step, **keywords: object) -> ValueFunction:
+    """Return the call of a step, which is made where its hand-off does not serve."""
+    hand_off, call = step.hand_off, partial(step.call, **keywords) if keywords else step.call
+    if hand_off is None:
+        return call
+
+    def convert(value: Value) -> Value:
+        result = hand_off(value, **keywords)
+        return call(value) if result is NotImplemented else result
+
+    return convert
 
 
 @lru_cache(maxsize=256)

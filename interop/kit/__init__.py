@@ -46,6 +46,9 @@ from interop.kit.dlpack import (
     export,
     plain_array,
 )
+from interop.kit.offers import (
+    take_offer,
+)
 from interop.kit.quiet import (
     quietly,
 )
@@ -124,6 +127,7 @@ __all__ = [
     "send_staged",
     "stream_handle",
     "stride_traits",
+    "take_offer",
     "transfer",
     "unlocked",
     "wrapper_format",

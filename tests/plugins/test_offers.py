@@ -7,8 +7,9 @@ numbers. No library reads what it adopts here: the numbers are read at the addre
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from contextlib import nullcontext
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -478,6 +479,150 @@ def held(name: str, **facts: Any) -> interop.Format:
     )
 
 
+# ---------------------------------------------------------------------- a named stream
+
+
+@pytest.fixture
+def order(streams: Streams, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Note which streams CuPy and torch work on, and which the producer waits for."""
+    log = streams.waits
+
+    @contextmanager
+    def working(device: Any, stream: Any) -> Iterator[Any]:
+        log.append(f"before {stream}")
+        yield SimpleNamespace(ptr=stream)
+        log.append(f"after {stream}")
+
+    monkeypatch.setattr(cupy_offers, "working", working)
+    monkeypatch.setattr(torch_offers, "working", working)
+    monkeypatch.setattr(cupy_offers, "let_wait", lambda value, stream: log.append("told"))
+    monkeypatch.setattr(torch_offers, "let_wait", lambda value, device: log.append("told"))
+    monkeypatch.setattr(cupy_offers, "lend", lambda array, value, stream: ("lent", stream.ptr))
+    monkeypatch.setattr(cupy_offers, "_current_device", lambda: 1)
+    return log
+
+
+NAMED = 55
+
+
+def test_cupy_takes_torchs_memory_for_a_named_stream(streams: Streams, order: list[str]) -> None:
+    """The stream waits for torch's and is lent the memory; it has its place beside CuPy's own."""
+    lent = cupy_offers.adopt(torch_offers.offer, OnDevice(torch.ones(3), index=1), stream=NAMED)
+    assert lent == ("lent", NAMED)
+    assert order == ["55 waits on 1", "before 55", "after 55"]
+
+
+def test_cupy_takes_torchs_memory_for_torchs_own_stream(streams: Streams, order: list[str]) -> None:
+    """Nobody waits for torch and nothing is lent, whichever stream is CuPy's."""
+    streams.torchs, streams.cupys, tensor = NAMED, 99, torch.ones(3)
+    array = cupy_offers.adopt(torch_offers.offer, OnDevice(tensor), stream=NAMED)
+    assert array.data.ptr == tensor.data_ptr()
+    assert order == ["before 55", "after 55"]
+
+
+def test_torch_takes_cupys_memory_for_a_named_stream(
+    streams: Streams, order: list[str], taken: list[Any]
+) -> None:
+    """CuPy lets that stream wait, unless it is its own."""
+    array = Array()
+    for cupys, exported in ((99, NAMED), (NAMED, -1)):
+        streams.cupys = cupys
+        torch_offers.adopt(cupy_offers.offer, array, stream=SimpleNamespace(ptr=NAMED))
+        assert array.streams[-1] == exported
+    assert order == []
+    assert len(taken) == 2
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_copies_are_made_on_a_named_stream(
+    streams: Streams, order: list[str], monkeypatch: pytest.MonkeyPatch, together: bool
+) -> None:
+    """The producer is told to wait for that stream while the copy's place is beside the current."""
+    asked: list[Any] = []
+
+    def offer(value: object, stream_of: Callable[[int], int], waits: bool) -> Any:
+        asked.append((stream_of(0), waits))
+        return capsule_of(torch.arange(3.0)), 0, together
+
+    class Shared:
+        data = SimpleNamespace(device=0)
+        device = 0
+
+        def copy(self, *, order: str) -> str:
+            log.append("copy")
+            return order
+
+    log = order
+    monkeypatch.setattr(torch_offers, "_share", lambda: lambda capsule: Shared())
+    monkeypatch.setattr(cupy_offers, "_share", lambda: lambda capsule: Shared())
+    monkeypatch.setattr(torch_offers, "cast", lambda value, dtype: value.copy(order=dtype))
+    assert cupy_offers.copy_adopted(offer, "it", stream=NAMED) == "C"
+    assert torch_offers.copy_adopted(offer, "it", stream=NAMED, dtype="int32") == "int32"
+    told = [] if together else ["told"]
+    assert log == ["before 55", "copy", *told, "after 55"] * 2
+    assert asked == [(NAMED, True)] * 2
+
+
+def test_a_named_stream_takes_the_hand_off_of_a_step() -> None:
+    """The stream reaches what adopts, and the planned call where that answers nothing or fails."""
+    calls: list[tuple[str, object]] = []
+    answers: list[Any] = [Held("b")]
+
+    def adopt(offer: Callable[[Any], Any], value: Any, *, stream: object = None) -> Any:
+        calls.append(("adopted", stream))
+        if isinstance(answers[0], Exception):
+            raise answers[0]
+        return answers[0]
+
+    def share(value: Any, *, stream: object = None) -> Any:
+        calls.append(("planned", stream))
+        return Held("b")
+
+    mine = interop.Interop(plugins=False)
+    mine.register(
+        held("a", exports={"there": {"float32"}})._replace(
+            advanced=interop.plugin.advanced.Advanced(offers={"there": lambda value: value})
+        ),
+        held("there"),
+        held("b"),
+        interop.Conversion("there", "b", share, adopt=adopt, devices=None, stream=True),
+    )
+    for _ in range(2):
+        assert mine.convert(Held("a"), to="b", stream=5) is answers[0]
+    assert calls == [("adopted", 5)] * 2
+    for answer in (NotImplemented, TypeError("no such stream")):
+        calls.clear()
+        answers[0] = answer
+        assert mine.convert(Held("a"), to="b", stream=5).kind == "b"
+        assert calls == [("adopted", 5), ("planned", 5)]
+
+
+def test_what_is_no_stream_is_refused_by_the_planned_step(streams: Streams) -> None:
+    """The hand-off does not serve, so that the refusal names what was given."""
+    path = hand_off(cupy_offers.adopt, torch_offers.offer)
+    assert path(OnDevice(torch.ones(3)), stream="it") is NotImplemented
+    assert streams.waits == []
+
+
+@pytest.mark.usefixtures("driver")
+def test_interfaces_are_taken_for_a_named_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The consumer's stream reaches what adopts an interface, in both libraries."""
+    log: list[Any] = []
+
+    @contextmanager
+    def working(device: Any, stream: Any) -> Iterator[Any]:
+        log.append(stream)
+        yield SimpleNamespace(ptr=stream)
+
+    value = Shown(np.ones(3, "float32"))
+    monkeypatch.setattr(cupy_offers, "working", working)
+    array = cupy_offers.adopt_interface(interface_offers.offer, value, stream=NAMED)
+    assert (array.data.ptr, log) == (value.array.ctypes.data, [NAMED])
+    monkeypatch.setattr(cuda, "_share", lambda *given, stream=None: (given, stream))
+    shared = cuda.adopt_interface(interface_offers.offer, value, stream=NAMED)
+    assert shared == ((value._entries, value), NAMED)
+
+
 # ---------------------------------------------------------------------- JAX
 
 
@@ -646,7 +791,32 @@ def test_a_warm_hand_off_looks_at_an_interface_once() -> None:
     assert result.data.device_id == 1
     loan = result.data.mem._owner
     assert isinstance(loan, loans._Loan)
-    assert loan._lent.array.data.mem._owner is value
+    assert loan._lent.array is value
+
+
+def calls_of(function: Callable[[], Any]) -> int:
+    """Return how many functions of Python's one call enters."""
+    entered: list[str] = []
+    sys.setprofile(lambda frame, event, _: entered.append(event) if event == "call" else None)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return len(entered)
+
+
+@pytest.mark.usefixtures("driver")
+def test_a_warm_interface_takes_few_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What follows from dtype, shape and strides is worked out once: the pointer alone is checked."""
+    monkeypatch.setattr(torch, "as_tensor", lambda memory, device: memory)
+    monkeypatch.setattr(cuda, "_device_of", lambda address: 0)
+    for adopt in (cuda.adopt_interface, cupy_offers.adopt_interface):
+        path = hand_off(adopt, interface_offers.offer)
+        value, other = Shown(np.ones((3, 4), "float32")), Shown(np.ones((3, 4), "float32"))
+        assert path(value) is not NotImplemented
+        looks = other.looks
+        assert calls_of(lambda path=path, other=other: path(other)) <= 14
+        assert other.looks == looks + 1
 
 
 def test_torch_adopts_an_interface_from_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -676,6 +846,12 @@ def test_torch_adopts_an_interface_from_one_look(monkeypatch: pytest.MonkeyPatch
         ("alignment", {"data": (0x7F0000000002, False)}),
         ("backwards", {"strides": (-4,)}),
         ("no elements", {"shape": (0,), "data": (0, False)}),
+        ("no address", {"data": (16, False)}),
+        ("beyond all memory", {"data": (2**64, False)}),
+        ("no number", {"typestr": "|V4"}),
+        ("steps between elements", {"strides": (6,)}),
+        ("no stream", {"stream": 0}),
+        ("version", {"version": 1}),
     ],
 )
 def test_an_odd_interface_is_not_offered(guard: str, entries: dict[str, Any]) -> None:

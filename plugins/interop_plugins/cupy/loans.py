@@ -57,6 +57,11 @@ def lend(array: CupyArray, producer: Any, stream: CupyStream) -> CupyArray:
     return cupy.ndarray(array.shape, array.dtype, pointer, array.strides)
 
 
+def borrow(producer: object) -> object:
+    """Return the owner of memory of a producer that cannot be told to wait: the host does."""
+    return _Loan(_Lent(producer, None, None))
+
+
 def let_wait(producer: Any, stream: CupyStream) -> None:
     """Let a producer's later work wait for what is queued on a stream; or wait for it here.
 
@@ -76,15 +81,15 @@ class _Lent(NamedTuple):
 
     Attributes
     ----------
-    array : cupy.ndarray
-        The array that keeps the memory.
+    array : cupy.ndarray or object
+        What keeps the memory: an array if torch owns it.
     tensor : torch.Tensor or None
         The memory as a tensor, if torch owns it. Others cannot be told to wait.
     stream : cupy.cuda.Stream or None
         The stream on which the memory is used, if it lives as long as this refers to it.
     """
 
-    array: CupyArray
+    array: Any
     tensor: torch.Tensor | None
     stream: CupyStream | None
 

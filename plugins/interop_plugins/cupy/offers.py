@@ -7,22 +7,20 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING
 
-from interop.kit import extent
+from interop.kit import extent, take_offer
 
 from .dense import copy
-from .loans import lend
+from .loans import borrow, lend, let_wait
+from .streams import working
 
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
+    from typing import Any
+
+    from interop.kit.offers import Offer, StreamOf
 
     from .describe import CupyArray, DType
     from .hand_offs import CudaInterface
-    from .streams import CupyStream
-
-    #: Returns the handle of the stream that is current on a device.
-    StreamOf: TypeAlias = Callable[[int], int]
-    #: A capsule, the index of its device, and whether both sides work on one stream.
-    Offer: TypeAlias = tuple[object, int, bool]
+    from .streams import CupyStream, Stream
 
 #: What a stream is called that orders nothing.
 _UNORDERED = -1
@@ -51,21 +49,7 @@ def _handle(index: int) -> int:
 
 
 def offer(value: CupyArray, stream_of: StreamOf, waits: bool) -> Offer | Any:
-    """Return a capsule of an array whose elements lie forwards, or `NotImplemented`.
-
-    Parameters
-    ----------
-    value : cupy.ndarray
-    stream_of : callable
-        Returns the handle of the consumer's stream on a device.
-    waits : bool
-        Whether that stream is told to wait if it is not CuPy's.
-
-    Returns
-    -------
-    tuple of capsule, int and bool
-        With the index of the device, and whether that stream is CuPy's own.
-    """
+    """Return a capsule of an array that lies forwards, or `NotImplemented`: see `Advanced`."""
     data = value.data
     if (
         not value.size
@@ -90,23 +74,35 @@ def _current_device() -> int:
     return index
 
 
-def adopt(offer: Callable[..., Any], value: object) -> Any:
+def adopt(offer: Callable[..., Any], value: object, *, stream: Stream = None) -> Any:
     """Return an array over the memory that is offered of a value, or `NotImplemented`."""
-    offered = offer(value, _handle, False)
-    if offered is NotImplemented:
-        return offered
-    capsule, index, together = offered
-    array = _share()(capsule)
-    return array if together else lend(array, value, _current_stream()(index))
+    taken = take_offer(offer, value, _share(), _handle, stream)
+    if taken is NotImplemented:
+        return taken
+    array, index, together = taken
+    if stream is None:
+        return array if together else lend(array, value, _current_stream()(index))
+    with working(array.data.device, stream) as current:
+        return array if together else lend(array, value, current)
 
 
-def copy_adopted(offer: Callable[..., Any], value: object) -> Any:
+def copy_adopted(offer: Callable[..., Any], value: object, *, stream: Stream = None) -> Any:
     """Return a copy of the memory that is offered of a value, or `NotImplemented`."""
-    array = adopt(offer, value)
-    return array if array is NotImplemented else copy(array)
+    taken = take_offer(offer, value, _share(), _handle, stream)
+    if taken is NotImplemented:
+        return taken
+    array, _, together = taken
+    with working(array.data.device, stream) as current:
+        try:
+            return array.copy(order="C")
+        finally:
+            if not together:
+                let_wait(value, current)
 
 
-def adopt_interface(offer: Callable[..., Any], value: CudaInterface) -> Any:
+def adopt_interface(
+    offer: Callable[..., Any], value: CudaInterface, *, stream: Stream = None
+) -> Any:
     """Return an array over the memory of an interface that was asked for and checked."""
     import cupy
 
@@ -115,18 +111,18 @@ def adopt_interface(offer: Callable[..., Any], value: CudaInterface) -> Any:
     if interface is NotImplemented or interface.get("stream") is not None:
         return NotImplemented
     address, _ = interface["data"]
-    index = cupy.cuda.runtime.pointerGetAttributes(address).device
-    shape, strides, dtype = (
-        interface["shape"],
-        interface.get("strides"),
-        _dtype(interface["typestr"]),
-    )
+    shape, strides = interface["shape"], interface.get("strides")
+    dtype = _dtype(interface["typestr"])
     length = prod(shape) * dtype.itemsize
     if strides is not None:
         _, length = extent(address, shape, strides, dtype.itemsize)
-    memory = cupy.cuda.UnownedMemory(address, length, value, index)
+    index = cupy.cuda.runtime.pointerGetAttributes(address).device
+    memory = cupy.cuda.UnownedMemory(address, length, borrow(value), index)
     array = cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0), strides)
-    return lend(array, value, _current_stream()(index))
+    if stream is None:
+        return array
+    with working(array.data.device, stream):
+        return array
 
 
 @cache
@@ -136,7 +132,9 @@ def _dtype(typestr: str) -> DType:
     return np.dtype(typestr)
 
 
-def copy_adopted_interface(offer: Callable[..., Any], value: CudaInterface) -> Any:
+def copy_adopted_interface(
+    offer: Callable[..., Any], value: CudaInterface, *, stream: Stream = None
+) -> Any:
     """Return a copy of the memory of an interface that was asked for and checked."""
     array = adopt_interface(offer, value)
-    return array if array is NotImplemented else copy(array)
+    return array if array is NotImplemented else copy(array, stream=stream)

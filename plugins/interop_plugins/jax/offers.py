@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from .dense import from_dlpack
 from .describe import IMMUTABLE, PACKED, is_compact, place
@@ -12,10 +12,7 @@ from .describe import IMMUTABLE, PACKED, is_compact, place
 if TYPE_CHECKING:
     from jax.sharding import Sharding
 
-    #: Returns the handle of the stream that is current on a device.
-    StreamOf: TypeAlias = Callable[[int], int]
-    #: A capsule, the index of its device, and whether both sides work on one stream.
-    Offer: TypeAlias = tuple[object, int, bool]
+    from interop.kit.offers import Offer, StreamOf
 
 _DLPACK_CUDA = 2
 #: DLPack's handle of the legacy default stream, which libraries call 0.

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 _TYPESTR = re.compile(r"([<>|=])([biufc])(\d+)")
 _MAX_BYTES = 2**63 - 1
 _MAX_AXES = 64
-_PAGE = 4096
+#: No memory lies in the first page.
+LEAST_ADDRESS = 4096
 
 
 def describe_array_interface(value: Foreign) -> Spec:
@@ -140,14 +141,14 @@ def _numpy_interface(value: Foreign) -> _Interface:
     entries = _entries(value, "__array_interface__")
     data = entries.get("data")
     if isinstance(data, tuple):
-        return _checked(value, entries)
+        return checked(value, entries)
     buffer = value if data is None else data
     offset = entries.get("offset", 0)
     if not isinstance(offset, int) or offset < 0:
         refuse(value, f"gives offset={offset!r}, which is not a number of bytes")
     try:
         with memoryview(buffer) as view:
-            return _checked(value, entries, buffer, offset, view)
+            return checked(value, entries, buffer, offset, view)
     except HandOffError:
         raise
     except (BufferError, TypeError, ValueError) as error:
@@ -168,7 +169,7 @@ def cuda_interface(value: Foreign) -> tuple[Entries, _Interface]:
     stream = entries.get("stream")
     if stream is not None and (type(stream) is not int or stream == 0):
         refuse(value, f"gives stream={stream!r}, which is not a stream")
-    return entries, _checked(value, entries)
+    return entries, checked(value, entries)
 
 
 def _entries(value: Foreign, attribute: str) -> Entries:
@@ -184,8 +185,8 @@ def _entries(value: Foreign, attribute: str) -> Entries:
     return entries
 
 
-def _checked(
-    value: Foreign,
+def checked(
+    value: Foreign | None,
     entries: Entries,
     buffer: object = None,
     offset: int = 0,
@@ -261,7 +262,7 @@ def _pointer(value: Foreign, data: Unchecked, low: int, high: int) -> tuple[int,
     if pair is None or len(pair) != 2:
         refuse(value, f"gives data={data!r}, which is not (address, readonly)")
     address, readonly = pair
-    if high and (address < _PAGE or address + low < 0 or address + high > ADDRESSES):
+    if high and (address < LEAST_ADDRESS or address + low < 0 or address + high > ADDRESSES):
         refuse(value, f"lies at {address:#x}, where no memory can be")
     return address, bool(readonly)
 

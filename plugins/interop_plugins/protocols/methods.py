@@ -41,8 +41,9 @@ def has_labels(value: Foreign) -> bool:
 
 def has_unit(value: Foreign) -> bool:
     """Tell whether a value has a unit."""
-    units = (getattr(value, name, None) for name in ("units", "unit"))
-    return any(unit is not None for unit in units) and not getattr(value, "unitless", False)
+    if getattr(value, "units", None) is None and getattr(value, "unit", None) is None:
+        return False
+    return not getattr(value, "unitless", False)
 
 
 def _magnitude(value: Foreign) -> Foreign | None:

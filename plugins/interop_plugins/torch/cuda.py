@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from ctypes import CDLL, byref, c_int, c_void_p
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.errors import HandOffError
@@ -33,26 +33,26 @@ def from_cuda_array_interface(value: Producer, *, stream: object = None) -> Tens
 
     The consumer's stream waits for the interface's, which torch does not do by itself.
     """
-    return _share(value.__cuda_array_interface__, value, stream)
+    return _share(value.__cuda_array_interface__, value, stream=stream)
 
 
-def adopt_interface(offer: Callable[..., Any], value: Producer) -> Any:
+def adopt_interface(offer: Callable[..., Any], value: Producer, *, stream: object = None) -> Any:
     """Return a tensor over the memory of an interface that was asked for and checked."""
     interface = offer(value)
-    return interface if interface is NotImplemented else _share(interface, value, None)
+    return interface if interface is NotImplemented else _share(interface, value, stream=stream)
 
 
-def copy_adopted_interface(offer: Callable[..., Any], value: Producer, *, dtype: str) -> Any:
+def copy_adopted_interface(
+    offer: Callable[..., Any], value: Producer, *, dtype: str, stream: object = None
+) -> Any:
     """Return a copy of that memory, which later writes of the value do not reach."""
-    shared = adopt_interface(offer, value)
-    if shared is NotImplemented:
-        return shared
-    result = cast(shared, dtype=dtype)
-    let_wait(value, shared.device)
-    return result
+    interface = offer(value)
+    if interface is NotImplemented:
+        return interface
+    return copy_shared(partial(_share, interface), value, dtype=dtype, stream=stream)
 
 
-def _share(interface: dict[str, Any], value: Producer, stream: object) -> Tensor:
+def _share(interface: dict[str, Any], value: Producer, *, stream: object) -> Tensor:
     import torch
 
     address, written_on = interface["data"][0], interface.get("stream")

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
+
+from interop.kit import take_offer
 
 from .dense import cast
-from .streams import let_wait, stream_on
+from .streams import let_wait, stream_on, working
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    #: Returns the handle of the stream that is current on a device.
-    StreamOf: TypeAlias = Callable[[int], int]
-    #: A capsule, the index of its device, and whether both sides work on one stream.
-    Offer: TypeAlias = tuple[object, int, bool]
+    from interop.kit.offers import Offer, StreamOf
 
 
 @cache
@@ -55,21 +54,7 @@ def _handle() -> StreamOf:
 
 
 def offer(value: Tensor, stream_of: StreamOf, waits: bool) -> Offer | Any:
-    """Return a capsule of a plain tensor on a device, or `NotImplemented`.
-
-    Parameters
-    ----------
-    value : torch.Tensor
-    stream_of : callable
-        Returns the handle of the consumer's stream on a device.
-    waits : bool
-        Whether that stream is told to wait if it is not torch's.
-
-    Returns
-    -------
-    tuple of capsule, int and bool
-        With the index of the device, and whether that stream is torch's own.
-    """
+    """Return a capsule of a plain tensor on a device, or `NotImplemented`: see `Advanced`."""
     # A tensor without elements, or whose elements are not stored, has no address.
     if (
         value.layout is not _strided()
@@ -97,20 +82,22 @@ def _let_wait(handle: int, index: int) -> None:
     stream_on(index, handle).wait_stream(torch.cuda.current_stream(index))
 
 
-def adopt(offer: Callable[..., Any], value: object) -> Any:
+def adopt(offer: Callable[..., Any], value: object, *, stream: object = None) -> Any:
     """Return a tensor over the memory that is offered of a value, or `NotImplemented`."""
-    offered = offer(value, _handle(), False)
-    return offered if offered is NotImplemented else _share()(offered[0])
+    taken = take_offer(offer, value, _share(), _handle(), stream)
+    return taken if taken is NotImplemented else taken[0]
 
 
-def copy_adopted(offer: Callable[..., Any], value: object, *, dtype: str) -> Any:
+def copy_adopted(
+    offer: Callable[..., Any], value: object, *, dtype: str, stream: object = None
+) -> Any:
     """Return a copy of the memory that is offered of a value, which later writes do not reach."""
-    offered = offer(value, _handle(), False)
-    if offered is NotImplemented:
-        return offered
-    capsule, _, together = offered
-    shared = _share()(capsule)
-    result = cast(shared, dtype=dtype)
-    if not together:  # work on one stream is in order
-        let_wait(value, shared.device)
+    taken = take_offer(offer, value, _share(), _handle(), stream)
+    if taken is NotImplemented:
+        return taken
+    shared, _, together = taken
+    with working(shared.device, stream):
+        result = cast(shared, dtype=dtype)
+        if not together:  # work on one stream is in order
+            let_wait(value, shared.device)
     return result
