@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from math import prod
 
 from interop._model.caller import warn_caller
@@ -156,24 +155,51 @@ class Engine:
     ) -> bool:
         """Let the step that would write the result write it into `out`, and tell whether it could.
 
-        Only views may follow that step. `out` is handed over, without a copy, to the format that
-        the step writes.
+        If a trace is open, that leaves a receipt.
         """
+        innermost = block.get()
         try:
-            steps = self.plan(spec, self._cache.table(request)).steps
-            last = max((n for n, step in enumerate(steps) if step.writes), default=-1)
-            step, innermost = steps[last] if last >= 0 else None, block.get()
-            is_traced = innermost is not None and innermost.traces
-            if step is None or step.into is None or step.after.carrier or is_traced:
-                return False
-            view = Request((step.after.format,), copy=False, policy=Policy(frozenset()))
-            plan = self.plan(out_spec, self._cache.table(view))
-            memory = self.carry_out(plan, out, out_spec, view, keywords)
-            self._check(Plan(steps[:last]), spec)
-            Plan((*steps[:last], step._replace(call=partial(step.into, memory))))(x, keywords)
+            if innermost is None or not innermost.traces:
+                return self._write(x, spec, out, out_spec, request, keywords) is not None
+            recorder = Recorder(innermost.traces, self._registry)
+            plan = under(
+                innermost,
+                (),
+                lambda: self._write(x, spec, out, out_spec, request, keywords, recorder.note),
+            )
         except (StepDeclined, RefusedError):
             return False
-        return True
+        if plan is not None:
+            recorder.record(x, spec, out, plan)
+        return plan is not None
+
+    def _write(  # noqa: PLR0917 - as `write`
+        self,
+        x: Value,
+        spec: Spec,
+        out: Value,
+        out_spec: Spec,
+        request: Request,
+        keywords: Mapping[str, object],
+        note: Note | None = None,
+    ) -> Plan | None:
+        """Carry out what writes `x` into `out` and return it, or do nothing if no step does.
+
+        Only views may follow the step that writes. `out` is handed over, without a copy, to the
+        format that it writes.
+        """
+        steps = self.plan(spec, self._cache.table(request)).steps
+        last = max((n for n, step in enumerate(steps) if step.writes), default=-1)
+        step = steps[last] if last >= 0 else None
+        if step is None or step.into is None or step.after.carrier:
+            return None
+        view = Request((step.after.format,), copy=False, policy=Policy(frozenset()))
+        plan = self.plan(out_spec, self._cache.table(view))
+        memory = self.carry_out(plan, out, out_spec, view, keywords)
+        self._check(Plan(steps[:last]), spec)
+        plan = Plan((*steps[:last], step._replace(call=_writing(step.into, memory))))
+        plan(x, keywords, note)
+        return plan
 
     def _replan(
         self,
@@ -274,6 +300,16 @@ class Engine:
         if source is None or source.is_dense or source.lazy:
             return 0
         return spec.nbytes + _pointers(source, target, spec)
+
+
+def _writing(into: Callable[..., None], out: Value) -> Callable[..., Value]:
+    """Return the call of a step that writes into `out` and returns that."""
+
+    def call(value: Value, **keywords: object) -> Value:
+        into(out, value, **keywords)
+        return out
+
+    return call
 
 
 def _pointers(source: Format, target: Format, spec: Spec) -> int:

@@ -14,7 +14,7 @@ import torch
 import interop
 from interop import Cost, Interop
 from interop._model.spec import TRAITS, UNWRITABLE
-from interop.errors import BadRequestError, UnknownValueError
+from interop.errors import BadRequestError, Declined, UnknownValueError
 from tests.toys import Box, copy, toy, view
 
 
@@ -346,14 +346,37 @@ def test_out_on_a_device_is_written_by_who_knows_the_source() -> None:
         assert out.numbers == [3.0]
 
 
-def test_a_policy_makes_no_temporary_for_out() -> None:
-    """Inside `policy` the step that copies writes ``out`` itself, too; a trace times it apart."""
+def test_policies_and_traces_make_no_temporary_for_out() -> None:
+    """Inside `policy` and `trace` the step that copies writes ``out``, and is the receipt's last."""
     instance, calls = on_device()
     out = Box("b", [0.0], device="cuda:0")
     with interop.policy(forbid="narrow"):
         instance.convert(Box("a", [3.0], device="cuda:0"), out=out)
     assert calls == ["copied into"]
-    with interop.trace():
+    with interop.trace() as receipts:
         instance.convert(Box("a", [4.0], device="cuda:0"), out=out)
-    assert calls == ["copied into", "filled"]
+    assert calls == ["copied into"] * 2
     assert out.numbers == [4.0]
+    (receipt,) = receipts
+    assert receipt.steps == ("copy_a_to_b",)
+    assert receipt.effects == {"copy"}
+    assert (receipt.result.format, receipt.result.device) == ("b", "cuda:0")
+    assert receipt.written == (receipt.nbytes,) == (4,)
+    assert len(receipt.seconds) == len(receipt.declared_by) == 1
+
+
+def test_a_step_that_does_not_write_into_out_leaves_one_receipt() -> None:
+    """What was tried before is no part of it, nor is what the step has converted itself."""
+    instance, calls = on_device()
+
+    def declining(out: Box, box: Box) -> None:
+        interop.convert([1.0], to="numpy")
+        calls.append("declined")
+        raise Declined("not into this")
+
+    instance.register(copy("a", "b", devices=None, cost=Cost(1e-7), into=declining, name="quick"))
+    out = Box("b", [0.0], device="cuda:0")
+    with interop.trace() as receipts:
+        instance.convert(Box("a", [3.0], device="cuda:0"), out=out)
+    assert calls == ["declined", "filled"]
+    assert [receipt.steps for receipt in receipts] == [("a_to_b", "fill")]
