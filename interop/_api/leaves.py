@@ -11,12 +11,12 @@ from types import FunctionType, ModuleType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from interop._execution.engine import Engine
-from interop._execution.fast_leaves import batches, fast_leaves
+from interop._execution.fast_leaves import LeafWays, batches, fast_leaves, leaf_ways
 from interop._model.dtype import DTYPES
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
 from interop._model.typing import Value
-from interop._planning.cache import PlanTable, Tables, Way
+from interop._planning.cache import PlanTable, Tables
 from interop._planning.plan import Plan
 from interop._registry.registry import Registry
 from interop._request.keywords import Keywords
@@ -93,7 +93,7 @@ class Trees:
             msg = f"others must be 'keep', 'convert' or 'refuse', got {others!r}."
             raise BadRequestError(msg)
         asks_more = progress or consume or keywords.stream is not None or is_traced()
-        ways: Mapping[type, Way] = {} if asks_more else {**tables.leaves}  # which may change
+        ways = {} if asks_more else leaf_ways(tables.paths)
         tree = Tree(
             root,
             self._is_leaf_too if others == "convert" else self._is_leaf,
@@ -122,7 +122,7 @@ class Trees:
         """Tell whether a value is an array, or a number that becomes one."""
         return type(value) in NUMBERS or is_array(self._registry, value)
 
-    def _left(self, tree: Tree, ways: Mapping[type, Way]) -> Sequence[int]:
+    def _left(self, tree: Tree, ways: LeafWays) -> Sequence[int]:
         """Convert leaves of a tree by fast paths; return the places of those that are left."""
         values, places, others, are_all = tree.values, tree.leaves, [], True
         leaves = [values[place] for place in places]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from typing import TypeAlias
 
 from interop._model.typing import Value, ValueFunction
-from interop._planning.cache import Calls, Way
+from interop._planning.cache import Calls, Paths, Way
 from interop.errors import InteropError
 
 from .fast_path import SMALL
@@ -16,9 +17,19 @@ from .fast_path import SMALL
 _BATCH = 2**28
 
 
-def fast_leaves(
-    leaves: Sequence[Value], ways: Mapping[type, Way], *, are_all: bool
-) -> Sequence[Value]:
+#: The ways of types, of which each takes what those before it leave out.
+LeafWays: TypeAlias = Mapping[type, tuple[Way, ...]]
+
+
+def leaf_ways(paths: Paths) -> LeafWays:
+    """Return the ways of the types whose values are leaves of trees.
+
+    Numbers and memory of Python's own count as arrays only outside of trees.
+    """
+    return {kind: path.ways for kind, path in [*paths.items()] if kind.__module__ != "builtins"}
+
+
+def fast_leaves(leaves: Sequence[Value], ways: LeafWays, *, are_all: bool) -> Sequence[Value]:
     """Return the results of fast paths for leaves of a tree; `NotImplemented` for what has none.
 
     A leaf that occurs twice is converted once. Leaves that are the same elements in the same memory
@@ -28,21 +39,35 @@ def fast_leaves(
     Parameters
     ----------
     leaves : sequence
-    ways : mapping of type to Way
+    ways : mapping of type to tuple of Way
         Those of the types of all `leaves`.
     are_all : bool
         Whether there are no other arrays in the tree.
     """
     keys = [*map(id, leaves)]
     if len({*keys}) == len(keys):
-        return _results(leaves, ways, are_all)
+        return _in_turn(leaves, ways, are_all)
     arrays = dict(zip(keys, leaves, strict=True))
-    results = dict(zip(arrays, _results([*arrays.values()], ways, are_all), strict=True))
+    results = dict(zip(arrays, _in_turn([*arrays.values()], ways, are_all), strict=True))
     return [results[key] for key in keys]
 
 
+def _in_turn(arrays: Sequence[Value], ways: LeafWays, are_all: bool) -> Sequence[Value]:
+    """Return the results for arrays that differ, each by the first way that takes it."""
+    results = _results(arrays, {kind: first for kind, (first, *_) in ways.items()}, are_all)
+    places = [place for place, result in enumerate(results) if result is NotImplemented]
+    others = {kind: those[1:] for kind, those in ways.items() if len(those) > 1}
+    taken = [place for place in places if type(arrays[place]) in others]
+    if not taken:
+        return results
+    are_all = are_all and len(taken) == len(places)
+    left = _in_turn([arrays[place] for place in taken], others, are_all)
+    made = dict(zip(taken, left, strict=True))
+    return [made.get(place, result) for place, result in enumerate(results)]
+
+
 def _results(arrays: Sequence[Value], ways: Mapping[type, Way], are_all: bool) -> Sequence[Value]:
-    """Return the results for arrays that differ."""
+    """Return the results for arrays that differ, by one way for each type."""
     kinds = {*map(type, arrays)}
     if len(kinds) == 1:  # as nearly always
         way = ways[type(arrays[0])]

@@ -141,9 +141,6 @@ class PlanTable:
         self.plans: dict[tuple[object, ...], Plan] = {}
         #: By type, for plain values.
         self.paths: dict[type, Path] = {}
-        #: By type, for the leaves of trees. What a first way leaves out may be written, and would
-        #: not stay tied, so that they have no second.
-        self.leaves: dict[type, Way] = {}
         #: For the classes that have no plan, the nearest routes, which are refused.
         self.refusals: dict[tuple[object, ...], list[Value]] = {}
 
@@ -162,7 +159,6 @@ class PlanTable:
         self.installed = False
         self.plans.clear()
         self.paths.clear()
-        self.leaves.clear()
         self.refusals.clear()
 
 
@@ -182,13 +178,10 @@ class TablesByDtype:
         self._uncast = uncast
         #: By type, for plain values, whose fast keys tell their dtypes.
         self.paths: dict[type, Path] = {}
-        #: By type, for the leaves of trees.
-        self.leaves: dict[type, Way] = {}
 
     def clear(self) -> None:
         """Forget all fast paths."""
         self.paths.clear()
-        self.leaves.clear()
 
     def table_for(self, spec: Spec) -> PlanTable:
         """Return the plans for a spec."""
@@ -272,9 +265,6 @@ class PlanCache:
             untraced = self._registry.untraced
             staying = [way for way in ways if not way.moves]
             tables.paths[kind] = Path(_in_turn(ways, untraced), _in_turn(staying, untraced), ways)
-            # Numbers and memory of Python's own count as arrays only outside of trees.
-            if kind.__module__ != "builtins":
-                tables.leaves.setdefault(kind, way)
 
     def used(self, table: _Table) -> _Table:
         """Return a table that will be cleared with all others."""

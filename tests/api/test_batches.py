@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import interop
-from interop import Conversion, Format, Interop, Spec
+from interop import Conversion, Cost, Format, Interop, Spec
 from interop.errors import ConversionError
 from interop.plugin import Cast, Declined
 from interop.plugin.advanced import Advanced
@@ -23,6 +23,10 @@ class Leaf:
     ) -> None:
         self.kind, self.nbytes, self.number = kind, nbytes, number
         self.dtype, self.device = dtype, device
+
+
+class Weight(Leaf):
+    """Another type of the same framework."""
 
 
 def describe(leaf: Leaf) -> Spec:
@@ -246,3 +250,86 @@ def test_progress_counts_the_bytes_of_batches(
     mine.convert_tree(leaves(3), to="here", progress=True)
     assert counts == [3 * MIB]
     assert calls[-1] == [0, 1, 2]
+
+
+@pytest.fixture
+def both(calls: Calls) -> Interop:
+    """Return an instance with a framework on both sides, whose values on the host are shared."""
+
+    def shared(leaf: Leaf) -> Any:
+        return Leaf("here", leaf.nbytes, leaf.number) if leaf.device == "cpu" else NotImplemented
+
+    def share(leaf: Leaf) -> Leaf:
+        calls.append(f"shared {leaf.number}")
+        return Leaf("here", leaf.nbytes, leaf.number, leaf.dtype, "cpu")
+
+    mine = Interop(plugins=False)
+    facts: dict[str, Any] = {
+        "types": (f"{__name__}:Leaf", f"{__name__}:Weight"),
+        "describe": describe,
+        "dtypes": {"uint8"},
+        "memory": lambda leaf: ((4096 * (leaf.number + 1), leaf.nbytes),),
+    }
+    key = lambda x: (x.device, x.nbytes.bit_length() >> 1) if x.number < 100 else None  # noqa: E731
+    address = lambda leaf: 4096 * (leaf.number + 1)  # noqa: E731
+    advanced = Advanced(fast_key=key, address=address)
+    mine.register(
+        Format("there", **facts, devices=("cpu", "cuda"), advanced=advanced),
+        Format("here", **facts),
+        Conversion("there", "here", share, fast_path=shared, cost=Cost(1e-7)),
+        Conversion(
+            "there",
+            "here",
+            calls.convert,
+            devices={"cuda"},
+            changes={"device"},
+            stream=True,
+            batch=calls.batch,
+        ),
+    )
+    return mine
+
+
+@pytest.mark.parametrize("first", ["cpu", "cuda:0"])
+def test_a_second_way_of_a_type_serves_trees(both: Interop, calls: Calls, first: str) -> None:
+    """Whichever way a type was first converted, later trees take both, and describe no leaf."""
+    second = {"cpu": "cuda:0", "cuda:0": "cpu"}[first]
+    for device in (first, second):
+        both.convert_tree(leaves(2, device=device), to="here")
+    calls.clear()
+    tree = [Leaf("there", MIB, n, device="cpu" if n % 2 else "cuda:0") for n in range(6)]
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(both._registry, "describe", lambda value: 1 / 0)
+        result = both.convert_tree([*tree, tree[0], tree[1]], to="here")
+    assert calls == [[0, 2, 4]]
+    assert [leaf.number for leaf in result] == [0, 1, 2, 3, 4, 5, 0, 1]
+    assert result[0] is result[6]
+
+
+def test_tied_leaves_stay_tied_on_a_second_way(both: Interop, calls: Calls) -> None:
+    """Leaves over one memory get one result, and what no way takes is converted by its plan."""
+    for device in ("cpu", "cuda:0"):
+        both.convert_tree(leaves(2, device=device), to="here")
+    calls.clear()
+    host, a, b = Leaf("there", MIB, 7, device="cpu"), *leaves(2)
+    tied, odd = Leaf("there", MIB, 0), Leaf("there", MIB, 100)
+    result = both.convert_tree([host, a, tied, b], to="here")
+    assert calls == [1, 0]
+    assert result[1] is result[2]
+    assert [leaf.number for leaf in result] == [7, 0, 0, 1]
+    calls.clear()
+    result = both.convert_tree([host, a, b, odd], to="here")
+    assert [leaf.number for leaf in result] == [7, 0, 1, 100]
+    assert calls == [[0, 1], 100]
+
+
+def test_tied_leaves_of_two_types_stay_tied(both: Interop, calls: Calls) -> None:
+    """A leaf waits for the plan of another type's that may be the same array."""
+    for device in ("cpu", "cuda:0"):
+        both.convert_tree(leaves(2, device=device), to="here")
+    both.convert_tree([Weight("there", MIB, device="cpu")] * 2, to="here")
+    calls.clear()
+    leaf, weight = Leaf("there", MIB, 3), Weight("there", MIB, 3)
+    result = both.convert_tree([Leaf("there", MIB, 4, device="cpu"), leaf, weight], to="here")
+    assert calls == [3]
+    assert result[1] is result[2]

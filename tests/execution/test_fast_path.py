@@ -20,7 +20,7 @@ import pytest
 import interop
 import interop.plugin
 from interop import Conversion, Format, Interop
-from interop._execution.fast_leaves import fast_leaves
+from interop._execution.fast_leaves import fast_leaves, leaf_ways
 from interop._execution.fast_path import Converter, with_fast_paths
 from interop._planning.cache import PlanCache, PlanTable, Way
 from interop._registry.declared import Provenance
@@ -277,8 +277,8 @@ def test_what_a_fast_path_copies_is_kept_from_trees_that_share(empty: Interop) -
     box = Box("a", [1.0])
     for target, shares in (("b", True), ("c", False)):
         empty.convert(box, to=target)
-        leaves = empty._cache.table(Request((target,))).leaves
-        assert leaves == {Box: Way(_same_box, None if shares else NotImplemented)}
+        leaves = leaf_ways(empty._cache.table(Request((target,))).paths)
+        assert leaves == {Box: (Way(_same_box, None if shares else NotImplemented),)}
         assert fast_leaves([box], leaves, are_all=True) == [box if shares else NotImplemented]
 
 
