@@ -232,6 +232,7 @@ def _trees() -> Iterator[tuple[str, ...]]:
     """
     rest = (
         'to: Target | None = None, *, cast_all: bool = False, others: OtherLeaves = "keep", '
+        'lists: Literal["open", "arrays"] = "open", '
         f"progress: bool = False, consume: bool = False, like: object = None, {_TO}"
     )
     kinds = {

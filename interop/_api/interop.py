@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from interop._registry.discovery import Plugin
 
     from .accepts import Calls
-    from .leaves import Others, Trees
+    from .leaves import Lists, Others, Trees
 
 _Function = TypeVar("_Function", bound=Callable[..., Value])
 
@@ -293,6 +293,7 @@ class Interop:
         stream: object = None,
         cast_all: bool = False,
         others: Others = "keep",
+        lists: Lists = "open",
         progress: bool = False,
         consume: bool = False,
     ) -> Value:
@@ -318,6 +319,9 @@ class Interop:
             The fate of leaves that are not arrays of numbers. "keep": they pass through. "convert":
             they pass through, but Python's numbers become 0-d arrays. "refuse": the first of them
             is refused, unless it is None.
+        lists : {"open", "arrays"}, default "open"
+            The fate of lists. "arrays": a list of numbers or of arrays, to any depth, is one array,
+            as for `convert`; all others are opened, and so are tuples.
         progress : bool, default False
             Whether to show a bar on standard error; needs ``rich``.
         consume : bool, default False
@@ -360,7 +364,7 @@ class Interop:
         keywords = checked(Keywords(to, like, dtype, device, copy, None, allow, forbid, stream))
         tables = self._requests.tables(keywords, among="numbers" if cast_all else "kind")
         return self._trees.converted(
-            tree, tables, keywords, others, progress=progress, consume=consume
+            tree, tables, keywords, others, lists, progress=progress, consume=consume
         )
 
     @brief

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, 
 from contextlib import contextmanager, nullcontext
 from functools import cache, partial
 from types import FunctionType, ModuleType
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from interop._execution.engine import Engine
 from interop._execution.fast_leaves import LeafWays, batches, fast_leaves, leaf_ways
@@ -35,6 +35,9 @@ _Path = tuple[Any, ...]
 
 #: The fate of leaves that are not arrays: leave them, make arrays of numbers, or refuse.
 Others: TypeAlias = Literal["keep", "convert", "refuse"]
+
+#: The fate of lists: they are opened, or those of numbers or of arrays are one array each.
+Lists: TypeAlias = Literal["open", "arrays"]
 
 _BUILTINS = frozenset(kind for kind in vars(builtins).values() if isinstance(kind, type))
 
@@ -84,21 +87,21 @@ class Trees:
         tables: Tables,
         keywords: Keywords,
         others: Others,
+        lists: Lists,
         *,
         progress: bool,
         consume: bool,
     ) -> Value:
         """Return a tree with its arrays converted."""
-        if not isinstance(others, str) or others not in _PASSED:
-            msg = f"others must be 'keep', 'convert' or 'refuse', got {others!r}."
-            raise BadRequestError(msg)
+        _check_fates(others, lists)
         asks_more = progress or consume or keywords.stream is not None or is_traced()
         ways = {} if asks_more else leaf_ways(tables.paths)
         tree = Tree(
             root,
-            self._is_leaf_too if others == "convert" else self._is_leaf,
+            self._leaf_test(others, lists),
             self._registry.containers,
             empties=consume,
+            lists=lists == "arrays",
             passed=_PASSED[others],
             arrays=ways,
         )
@@ -118,9 +121,18 @@ class Trees:
             consume=consume,
         )
 
-    def _is_leaf_too(self, value: Value) -> bool:
-        """Tell whether a value is an array, or a number that becomes one."""
-        return type(value) in NUMBERS or is_array(self._registry, value)
+    def _leaf_test(self, others: Others, lists: Lists) -> Callable[[Value], bool]:
+        """Return the function that tells which leaves of a tree are converted."""
+        numbers = NUMBERS if others == "convert" else ()
+        if lists == "open" and not numbers:
+            return self._is_leaf
+
+        def is_converted(value: Value) -> bool:
+            if type(value) is list:
+                return lists == "arrays" and is_list_of_numbers(self._registry, value)
+            return type(value) in numbers or self._is_leaf(value)
+
+        return is_converted
 
     def _left(self, tree: Tree, ways: LeafWays) -> Sequence[int]:
         """Convert leaves of a tree by fast paths; return the places of those that are left."""
@@ -259,6 +271,16 @@ def _batches(groups: Iterable[_Group], keywords: Keywords) -> Iterator[list[_Gro
     for same in at_once.values():
         for places in batches([group.spec.nbytes for group in same]):
             yield [same[place] for place in places]
+
+
+def _check_fates(others: object, lists: object) -> None:
+    """Refuse an unknown answer to what happens to leaves that are not arrays, or to lists."""
+    if not isinstance(others, str) or others not in _PASSED:
+        msg = f"others must be 'keep', 'convert' or 'refuse', got {others!r}."
+        raise BadRequestError(msg)
+    if not isinstance(lists, str) or lists not in get_args(Lists):
+        msg = f"lists must be 'open' or 'arrays', got {lists!r}."
+        raise BadRequestError(msg)
 
 
 def is_array(registry: Registry, value: Value) -> bool:

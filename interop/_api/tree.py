@@ -82,6 +82,8 @@ class Tree:
         Its keys are types whose values are arrays without a question.
     rebuilds : bool, default True
         Whether `rebuilt` is going to be asked for.
+    lists : bool, default False
+        Whether a list may be an array.
 
     Raises
     ------
@@ -92,8 +94,8 @@ class Tree:
     """
 
     __slots__ = (
-        *("_containers", "_empties", "_is_array", "_parents", "_passed", "_passes", "_plain"),
-        *("_rebuilds", "arrays", "leaves", "values"),
+        *("_containers", "_empties", "_is_array", "_lists", "_parents", "_passed", "_passes"),
+        *("_plain", "_rebuilds", "arrays", "leaves", "values"),
     )
 
     def __init__(
@@ -107,11 +109,13 @@ class Tree:
         passed: Set[type] = SCALARS,
         arrays: Mapping[type, object] = MappingProxyType({}),
         rebuilds: bool = True,
+        lists: bool = False,
     ) -> None:
         self._is_array = is_array
         self._passes = passes
         self._empties = empties
         self._rebuilds = rebuilds
+        self._lists = lists
         self._passed = passed
         self._plain = arrays
         self._containers = containers
@@ -188,7 +192,8 @@ class Tree:
         """Collect the leaves below the value at a place."""
         value = self.values[place]
         open_exactly = _EXACT_OPENERS.get(type(value))
-        if open_exactly is not None and self._passes is None:
+        may_be_array = self._lists and type(value) is list
+        if open_exactly is not None and self._passes is None and not may_be_array:
             self._open(open_exactly(value), place)
             return
         try:

@@ -672,3 +672,55 @@ def test_a_dtype_is_for_the_arrays_of_its_kind(to: str) -> None:
         reals = {"ids": batch["ids"], "mask": batch["mask"]}
         cast = interop.convert_tree(reals, to=to, dtype="float32", cast_all=True)
         assert [interop.spec(x).dtype for x in cast.values()] == ["float32"] * 2
+
+
+def test_lists_of_numbers_become_arrays_if_asked() -> None:
+    """A list of numbers or of arrays is one array; lists of others and tuples are opened."""
+    batch = {
+        "ids": [[1, 2], [3, 4]],
+        "mask": [[1, 1], [0]],
+        "parts": [torch.ones(2), torch.zeros(2)],
+        "text": ["a", "b"],
+        "mixed": [[1], "ab"],
+        "rows": [{"x": [1.0]}],
+        "pair": (1, [2]),
+        "count": 3,
+    }
+    result = interop.convert_tree(batch, to="numpy", lists="arrays", allow="pad")
+    assert result["ids"].tolist() == batch["ids"]
+    assert result["mask"].tolist() == [[1, 1], [0, 0]]
+    assert result["parts"].tolist() == [[1, 1], [0, 0]]
+    assert result["text"] == ["a", "b"]
+    assert result["mixed"][0].tolist() == [1]
+    assert result["mixed"][1] == "ab"
+    assert result["rows"][0]["x"].tolist() == [1.0]
+    assert result["pair"][0] == 1
+    assert result["pair"][1].tolist() == [2]
+    assert result["count"] == 3
+    assert interop.convert_tree(batch["ids"], to="torch", lists="arrays").tolist() == batch["ids"]
+    opened = interop.convert_tree(batch, to="numpy")
+    assert opened["ids"] == batch["ids"]
+
+
+def test_a_list_that_is_no_array_is_refused_by_its_path() -> None:
+    """Rows of several lengths need consent to be padded, and arrays have to be of one shape."""
+    for rows, reason in (([[1], [2, 3]], "pad"), ([np.ones((1, 2)), np.ones((2, 1))], "shapes")):
+        with pytest.raises(InteropError, match=rf"(?s)^a/0: .*{reason}"):
+            interop.convert_tree({"a": (rows,)}, to="torch", lists="arrays")
+    with pytest.raises(BadRequestError, match="lists must be 'open' or 'arrays', got 'array'"):
+        interop.convert_tree({}, to="torch", lists="array")
+
+
+def test_lists_are_filled_again_with_arrays_after_an_error() -> None:
+    """With consume=True, a list that is one array is a leaf like others."""
+
+    class Fails:
+        shape, dtype = (1,), np.dtype("f8")
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            raise OSError
+
+    tree = {"a": [1, 2], "b": Fails()}
+    with pytest.raises(InteropError):
+        interop.convert_tree(tree, to="torch", lists="arrays", consume=True)
+    assert tree["a"].tolist() == [1, 2]

@@ -239,9 +239,9 @@ def test_to_python_returns_python_as_it_is():
         assert interop.convert(value, to="python") is value
 
 
-@pytest.mark.parametrize("value", [[[1, 2], [3]], [[1], 2], [1, [2]], [[], [1]]])
+@pytest.mark.parametrize("value", [[[1], 2], [1, [2]], [[[1, 2], [3]], [[4]]]])
 def test_ragged(value):
-    """Rows that differ in length or depth are refused with the next move."""
+    """Rows that differ in depth, or that hold ragged rows, are refused with the next move."""
     with pytest.raises(BadRequestError, match="pad its rows to one length"):
         interop.convert(value, to="numpy")
 

@@ -257,10 +257,10 @@ def test_a_refusal_names_the_format_that_has_ragged_rows(make, target, able):
     assert interop.spec(interop.convert(value, to=able)).format == able
 
 
-def test_a_refusal_names_what_ragged_tensors_are_made_from() -> None:
+def test_a_refusal_names_what_lists_of_rows_are_made_from() -> None:
     """Where no route leads to rows, the formats that do are named, and none that is missing."""
     with pytest.raises(RefusedError, match=r"made from .*pyarrow\.list.*one of these first"):
-        interop.convert(scipy.sparse.csr_array(np.eye(3)), to="torch.jagged")
+        interop.convert(scipy.sparse.csr_array(np.eye(3)), to="python.ragged")
 
 
 def _ragged(library: str, offsets: list[int]) -> object:

@@ -141,7 +141,7 @@ def test_jax_stacks_what_lies_on_its_devices() -> None:
 @pytest.mark.parametrize(
     ("batch", "kind", "message"),
     [
-        ([np.ones(2), np.ones(3)], BadRequestError, r"different shapes \(\(2,\), \(3,\)\)"),
+        ([np.ones((1, 2)), np.ones((1, 3))], BadRequestError, r"shapes \(\(1, 2\), \(1, 3\)\)"),
         ([1, np.ones(2)], BadRequestError, "different shapes"),
         ([np.ones(1), torch.ones(1, device="meta")], BadRequestError, "different devices"),
         ([np.ones(1, "int64"), np.ones(1, "float32")], BadRequestError, "float32, int64, and no"),

@@ -120,7 +120,7 @@ KEYWORDS = {
     "converter": "to like dtype device copy allow forbid stream",
     "plan": "to like dtype device copy allow forbid stream",
     "convert_tree": (
-        "to like dtype device copy allow forbid stream cast_all others progress consume"
+        "to like dtype device copy allow forbid stream cast_all others lists progress consume"
     ),
     "accepts": "to dtype device copy allow forbid grad lists",
 }

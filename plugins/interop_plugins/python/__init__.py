@@ -12,18 +12,23 @@ from interop.kit import COPY, CPU, DTYPE
 from interop.plugin import (
     DTYPES,
     MEMORY_TRAITS,
+    Cast,
+    Components,
     Container,
     Conversion,
     Cost,
     Declaration,
+    Drop,
     Format,
+    Limits,
     Result,
     Samples,
+    Unary,
     hookimpl,
 )
 from interop.plugin.advanced import Advanced
 
-from . import arrays, numbers, records
+from . import arrays, numbers, ragged, records
 from .describe import describe
 
 #: The dtypes whose numbers become an equal bool, int, float or complex. Python's floats are less
@@ -39,6 +44,9 @@ _DEFAULTS = [
     )
 ]
 _LABELLED = frozenset({"labelled"})
+_KEPT = "Its rows differ in length; ask for a ragged format to keep them as they are."
+#: The traits of rows of several lengths, and of those whose elements are arrays themselves.
+_RAGGED = frozenset({"nested", "hybrid"})
 
 
 @hookimpl
@@ -83,7 +91,50 @@ def _formats() -> Iterable[Format]:
             ndims=frozenset(range(1, 65)),
             samples=Samples(make=arrays.sample, source="numpy"),
         ),
+        Format(
+            "python.ragged",
+            types=("builtins:list", "builtins:tuple"),
+            target_types=(),
+            describe=describe,
+            dtypes=frozenset(DTYPES) - {"float8_e8m0fnu"},  # which has no zero
+            index_dtypes={"int32", "int64"},
+            devices=("cpu", "cuda", "rocm"),
+            carries=arrays.CARRIES | numbers.WEAK | _RAGGED,
+            ndims=frozenset(range(2, 65)),
+            components=Components(
+                "ragged",
+                "numpy",
+                {"values": "dtype", "offsets": "index_dtype"},
+                ragged.unpack,
+                ragged.pack,
+                unpack_keeps=_RAGGED,
+                unpack_copies=frozenset({"values", "offsets"}),
+                pack_requires=frozenset({"nested"}),
+                pack_seconds=2e-5,
+            ),
+            unary=tuple(_ragged_steps()),
+            limits=Limits(refusal_hints={"pad": _KEPT}),
+            samples=Samples(make=ragged.sample, source="numpy"),
+        ),
     ]
+
+
+def _ragged_steps() -> Iterable[Unary]:
+    """Yield the steps that give a dtype to rows of Python's numbers, which have none."""
+    yield Drop("grad", ragged.detached, "detach", takes=_RAGGED | _LABELLED)
+    # It costs more than the casts: that of an array would let integers wrap around.
+    yield Drop("weak", ragged.to_arrays, "copy", takes=_RAGGED, cost=Cost(1e-4, 5e7))
+    weak = partial(Cast, takes=_RAGGED, requires=numbers.WEAK, drops=numbers.WEAK)
+    for name, dtype, targets in _DEFAULTS:
+        yield weak(
+            ragged.to_default,
+            targets - {dtype},
+            dtypes={dtype},
+            checked=True,
+            cost=Cost(1.2e-6, 2e8),
+            name=name,
+        )
+    yield weak(ragged.to_dtype, cost=Cost(1.5e-6, 2e8))
 
 
 def _conversions() -> Iterable[Conversion]:
@@ -101,6 +152,18 @@ def _conversions() -> Iterable[Conversion]:
             effects=COPY,
             cost=Cost(1.5e-5, 3e8),
             fast_path=arrays.numpy_fast_path,
+        ),
+        Conversion(
+            "python.ragged",
+            "numpy",
+            ragged.padded,
+            devices=CPU,
+            takes=_LABELLED | {"hybrid"},
+            requires={"nested"},
+            drops=_LABELLED | _RAGGED,
+            effects=COPY | {"pad"},
+            cost=Cost(3e-5, 3e8),
+            name="pad_rows",
         ),
         from_numbers(
             numbers.to_numpy,

@@ -13,9 +13,11 @@ import interop
 from interop.errors import BadRequestError, UnknownValueError
 from interop.plugin import MEMORY_TRAITS, Format, Spec, itemsize, preserves
 
+from . import ragged
 from .numbers import (
     MAX_AXES,
     SEQUENCES,
+    WEAK,
     check_unmasked,
     describe_number,
     describe_numbers,
@@ -48,9 +50,44 @@ def describe(value: Nested, *, depth: int = 0) -> Spec:
     if not isinstance(value, SEQUENCES):
         number = cast("complex", value)
         return describe_number(number) or describe_numbers(number)
-    if _holds_arrays(value):
-        return _describe_arrays(cast("Sequence[Any]", value), depth)
-    return describe_numbers(value)
+    try:
+        if _holds_arrays(value):
+            return _describe_arrays(cast("Sequence[Any]", value), depth)
+        return describe_numbers(value)
+    except BadRequestError:
+        spec = None if depth else _describe_ragged(cast("Sequence[Any]", value))
+        if spec is None:
+            raise
+        return spec
+
+
+def _describe_ragged(value: Sequence[Any]) -> Spec | None:
+    """Return the spec of rows of several lengths; None if they have one length, or are no rows."""
+    lengths = None if type(value) is range else ragged.lengths_of(value)
+    if lengths is None or len({*lengths}) < 2:
+        return None
+    elements = ragged.chained(value)
+    # Deeper rows of several lengths, and a list that holds itself, are refused as they are.
+    if elements is None:
+        rows = [_describe_row(value, row, 0) for row in value]
+    else:
+        rows = [describe(cast("Nested", elements), depth=1)]
+    if elements is None and len({row.shape[1:] for row in rows}) > 1:
+        return None
+    for row in rows:
+        if not _is_dense(row.format) or "nested" in row.traits:
+            return None
+    dtype = _common_dtype(value, rows)
+    device = _common(value, "devices", [row.device for row in rows])
+    traits = frozenset[str]().union(*(row.traits for row in rows)) - (_RESOLVED - WEAK)
+    if elements is None:
+        traits -= WEAK
+    stored, inner = sum(lengths), rows[0].shape[1:]
+    shape = (len(lengths), max(lengths), *inner)
+    traits |= {"nested", "hybrid"} if inner else {"nested"}
+    index = ragged.index_dtype(stored)
+    nbytes = stored * prod(inner) * itemsize(dtype) + itemsize(index) * (len(lengths) + 1)
+    return Spec("python.ragged", dtype, device, shape, traits, nbytes, stored, index)
 
 
 def _holds_arrays(value: Nested) -> bool:

@@ -40,6 +40,8 @@ _readers: dict[type, tuple[Callable[..., Array], np.dtype[Any]]] = {}
 #: Filled on first use: what makes an array of a single number, for the types that always fit.
 _makers: dict[type, Callable[[Any], Array]] = {}
 
+#: The types of elements that are often found in the place of numbers.
+_NO_NUMBERS = {str, bytes, dict, type(None)}
 #: The types of sequences that are opened.
 SEQUENCES = (list, tuple, range)
 #: The trait of numbers that have no dtype of their own.
@@ -159,6 +161,9 @@ def _array(value: Nested) -> Array:
     try:
         array = np.array(value)
     except (ValueError, TypeError, RuntimeError) as error:  # an element's own refusal among them
+        rows = value if isinstance(value, SEQUENCES) else ()
+        leaves = chain.from_iterable(row if isinstance(row, SEQUENCES) else (row,) for row in rows)
+        _check_each(value, (leaf for leaf in leaves if type(leaf) in _NO_NUMBERS))
         reason = str(error).rstrip(".")
         msg = (
             f"NumPy cannot make an array of this {type(value).__name__} ({reason}); "
@@ -185,9 +190,14 @@ def check_unmasked(value: Nested) -> None:
 
 def _check_numbers(value: Nested, depth: int) -> None:
     """Refuse lists with elements that are not numbers, such as text."""
+    _check_each(value, _leaves(value, depth))
+
+
+def _check_each(value: Nested, leaves: Iterable[Any]) -> None:
+    """Refuse a list for the first of some elements that is not a number."""
     import numpy as np
 
-    for leaf in _leaves(value, depth):
+    for leaf in leaves:
         if not isinstance(leaf, (numbers.Number, np.bool_)):
             kind = type(leaf).__qualname__
             msg = (

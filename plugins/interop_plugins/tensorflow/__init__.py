@@ -217,6 +217,17 @@ def _conversions() -> Iterator[Conversion]:
     yield from _to_tensorflow()
     yield from _sparse_conversions()
     yield from _slices_conversions()
+    yield Conversion(
+        "tensorflow",
+        "tensorflow.ragged",
+        ragged.from_dense,
+        devices=None,
+        ndims={2},
+        takes=_IMMUTABLE,
+        adds=_IMMUTABLE,
+        result=Result(index_dtype="int32"),
+        cost=Cost(3e-4),
+    )
     make = partial(Conversion, "tensorflow.ragged", "tensorflow", devices=None, takes=_IMMUTABLE)
     yield make(ragged.regular, cost=Cost(5e-5), name="regular_rows")
     yield make(

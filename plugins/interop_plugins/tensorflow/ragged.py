@@ -73,6 +73,15 @@ def padded(value: tf.RaggedTensor) -> Any:
     return value.to_tensor()
 
 
+def from_dense(value: Any) -> tf.RaggedTensor:
+    """Return the rows of a dense tensor as a ragged one, over the same memory."""
+    import tensorflow as tf
+
+    rows, length = value.shape
+    splits = _splits(rows, length).astype("int32" if rows * length < 2**31 else "int64")
+    return pack(Parts((), {"values": tf.reshape(value, [-1]), "offsets": splits}))
+
+
 def sample(dense: Any) -> tf.RaggedTensor:
     """Return a ragged tensor with the rows of a matrix, to try conversions out."""
     import tensorflow as tf

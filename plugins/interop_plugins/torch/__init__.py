@@ -246,6 +246,7 @@ def _jagged_format() -> Format:
         ),
         unary=(Drop("grad", dense.detach, "detach", takes=_GAPS | {"nested", "hybrid"}),),
         limits=Limits(refusal_hints=_RAGGED_HINTS),
+        advanced=Advanced(default_dtype=default_dtype),
         samples=Samples(make=ragged.sample, variants={"nested": ragged.variant}),
     )
 
@@ -663,7 +664,41 @@ def _with_bits(steps: Iterable[Conversion]) -> Iterable[Conversion]:
 
 
 def _ragged() -> Iterable[Conversion]:
-    """Yield the steps from jagged tensors to dense ones."""
+    """Yield the steps from rows of several lengths to jagged tensors, and from these to dense."""
+    own = partial(
+        Conversion,
+        "python.ragged",
+        dtypes=DTYPE_NAMES,
+        devices=None,
+        requires={"nested"},
+        cost=Cost(4e-5, 5e8),
+    )
+    yield own(
+        "torch.jagged",
+        ragged.from_rows,
+        takes=_GRAD | {"labelled"},
+        drops={"labelled"},
+        effects=COPY,
+    )
+    yield own(
+        "torch",
+        ragged.padded_rows,
+        takes=_GRAD | {"labelled", "hybrid"},
+        drops={"labelled", "nested", "hybrid"},
+        effects=COPY | {"pad"},
+        name="pad_rows",
+    )
+    yield Conversion(
+        "torch",
+        "torch.jagged",
+        ragged.from_dense,
+        dtypes=_STORABLE,
+        devices=None,
+        ndims={2},
+        takes=_GRAD,
+        result=Result(index_dtype="int32"),
+        cost=Cost(4e-5),
+    )
     make = partial(Conversion, "torch.jagged", "torch", devices=None)
     takes = _GRAD | _GAPS | {"hybrid"}
     yield make(ragged.regular, takes=takes, drops={"hybrid"}, cost=Cost(4e-5), name="regular_rows")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import interop
 from interop.kit import check_offsets
 from interop.plugin import Parts, Spec
 
 from .describe import dtype_name, short_memory
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
     from torch import Tensor
 
 
@@ -75,6 +79,47 @@ def pack(parts: Parts) -> Tensor:
     arrays = parts.arrays
     packed: Tensor = torch.nested.nested_tensor_from_jagged(arrays["values"], arrays["offsets"])
     return packed
+
+
+def _rows(value: Sequence[object]) -> list[Tensor]:
+    """Return rows as tensors of their common dtype, part of their graphs, on their device."""
+    dtype: Any = interop.spec(value).dtype
+    return [interop.convert(row, "torch", dtype=dtype) for row in value]
+
+
+def from_rows(value: Sequence[object]) -> Tensor:
+    """Return a jagged tensor of rows of several lengths."""
+    import torch
+
+    rows = _rows(value)
+    values = torch.cat(rows)
+    lengths = torch.tensor([0, *map(len, rows)], device=values.device)
+    offsets = lengths.cumsum(0, dtype=_index_dtype(len(values)))
+    return pack(Parts((), {"values": values, "offsets": offsets}))
+
+
+def from_dense(value: Tensor) -> Tensor:
+    """Return the rows of a dense tensor as a jagged one, over the same memory."""
+    import torch
+
+    rows, length = value.shape
+    dtype = _index_dtype(rows * length)
+    offsets = torch.arange(rows + 1, dtype=dtype, device=value.device) * length
+    return pack(Parts((), {"values": value.reshape(-1), "offsets": offsets}))
+
+
+def _index_dtype(stored: int) -> torch.dtype:
+    """Return the dtype of the offsets of so many numbers, as lists of Python's and Arrow have."""
+    import torch
+
+    return torch.int32 if stored < 2**31 else torch.int64
+
+
+def padded_rows(value: Sequence[object]) -> Tensor:
+    """Return rows one below the other in a new tensor, with zeros after the shorter ones."""
+    import torch
+
+    return torch.nn.utils.rnn.pad_sequence(_rows(value), batch_first=True)
 
 
 def regular(value: Tensor) -> Tensor:
