@@ -119,7 +119,7 @@ _COLUMNS = Cost(3e-5, 8e8)
 _REFUSALS = (TypeError, ValueError, NotImplementedError)
 _REFUSAL_HINTS = {
     "not_numbers": "these are not numbers; turn them into numbers in polars first: x.cast(...) of "
-    "text, x.to_physical() of dates, spans and categories, x.list.to_array(...) of lists.",
+    "text, x.to_physical() of dates, spans and categories, x.explode() of lists.",
     "null_rows": "some of its rows are null, or elements of rows of several lengths; leave null "
     "rows out (drop_nulls), or make empty rows of them (fill_null([])), and fill the elements.",
     "drop_mask": "x.fill_null(...) says what nulls become, and {to:numpy.ma} keeps them; so do "
@@ -151,8 +151,8 @@ def _unsupported(device: str) -> frozenset[str]:
 def describe(series: pl.Series) -> Spec:
     """Return the spec of a Series; the axes of fixed-size arrays come after its own axis."""
     dtype = series.dtype
-    if _holds_lists(dtype):
-        return _describe_lists(series)
+    if _holds_lists(dtype) and (spec := _describe_lists(series)) is not None:
+        return spec
     shape: tuple[int, ...] = (series.len(),)
     elements, inner_shape = _elements(dtype)
     name = _NAMES.get(elements)
@@ -169,26 +169,63 @@ def describe(series: pl.Series) -> Spec:
 
 
 def _holds_lists(dtype: pl.DataType) -> bool:
-    """Tell whether rows are lists of numbers, whose lengths are not in the type."""
+    """Tell whether rows are lists of numbers, however deep, whose lengths are not in the type."""
     import polars as pl
 
-    return isinstance(dtype, pl.List) and str(dtype.inner) in _NAMES
+    *levels, elements = _levels(dtype)
+    return str(elements) in _NAMES and any(isinstance(level, pl.List) for level in levels)
 
 
-def _describe_lists(series: pl.Series) -> Spec:
-    """Return the spec of a Series of lists, whose second axis is as long as its longest row."""
-    lengths = series.list.len()
-    longest, stored = cast("int", lengths.max() or 0), int(lengths.sum() or 0)
-    if not series.null_count() and stored == longest * series.len():
+def _levels(dtype: pl.DataType) -> Iterator[pl.DataType]:
+    """Yield a dtype, then that of the elements of its lists or arrays, down to numbers."""
+    import polars as pl
+
+    yield dtype
+    while isinstance(dtype, (pl.List, pl.Array)):
+        dtype = cast("pl.DataType", dtype.inner)
+        yield dtype
+
+
+def _describe_lists(series: pl.Series) -> Spec | None:
+    """Return the spec of a Series of lists, whose second axis is as long as its longest row.
+
+    Lists that have one length at each level are arrays. Of other lists of lists it returns None.
+    """
+    if _lengths(series) is not None:
         spec = describe(to_arrays(series))
         return spec._replace(format="polars.list", wrapped=spec.format)
-    name = _NAMES[str(cast("pl.List", series.dtype).inner)]
+    *levels, elements = _levels(series.dtype)
+    if len(levels) > 1:
+        return None
+    name, lengths = _NAMES[str(elements)], series.list.len()
+    longest, stored = cast("int", lengths.max() or 0), int(lengths.sum() or 0)
     nulls = series.null_count() or series.filter(lengths > 0).explode().null_count()
     traits = _IMMUTABLE | (_NULL_ROWS if nulls else _NESTED)
     if series.n_chunks() != 1:
         traits |= _SCATTERED
     nbytes, shape = stored * itemsize(name), (series.len(), longest)
     return Spec("polars.list", name, "cpu", shape, traits, nbytes, stored, "int64")
+
+
+def _lengths(series: pl.Series) -> tuple[int, ...] | None:
+    """Return the length that all rows have at each level; None if they differ or one is null."""
+    import polars as pl
+
+    lengths: list[int] = []
+    for level in [*_levels(series.dtype)][:-1]:
+        if lengths:
+            series = (series if lengths[-1] else series.clear()).explode()
+        if series.null_count():
+            return None
+        if isinstance(level, pl.Array):
+            lengths.append(level.size)
+            continue
+        counts = series.list.len()
+        shortest, longest = counts.min() or 0, counts.max() or 0
+        if shortest != longest:
+            return None
+        lengths.append(cast("int", longest))
+    return tuple(lengths)
 
 
 def _elements(dtype: pl.DataType) -> tuple[str, tuple[int, ...]]:
@@ -376,8 +413,11 @@ def gather_frame_with_nulls(frame: pl.DataFrame, *, dtype: str) -> Any:
 
 
 def to_arrays(series: pl.Series) -> pl.Series:
-    """Return lists of one length as arrays over the same memory."""
-    return series.list.to_array(cast("int", series.list.len().max() or 0))
+    """Return lists of one length at each level as arrays over the same memory."""
+    import polars as pl
+
+    *_, elements = _levels(series.dtype)
+    return series.cast(pl.Array(elements, cast("tuple[int, ...]", _lengths(series))))
 
 
 def to_pyarrow(series: pl.Series) -> Any:
@@ -386,6 +426,16 @@ def to_pyarrow(series: pl.Series) -> Any:
         return series.to_arrow()
     except _REFUSALS as error:
         raise Declined(str(error)) from error
+
+
+def elements_to_pyarrow(series: pl.Series) -> Any:
+    """Return nulls, texts and other elements as PyArrow's; lists are of another format there."""
+    import polars as pl
+
+    if isinstance(series.dtype, (pl.List, pl.Array)):
+        kept = "x.to_arrow() keeps them, and x.explode() opens them"
+        raise Declined(f"its elements are lists ({series.dtype}); {kept}")
+    return to_pyarrow(series)
 
 
 def from_pyarrow(lists: Any) -> pl.Series:
@@ -727,7 +777,7 @@ def _series_of_arrow() -> Iterable[Conversion]:
 
     Series of other libraries keep their names on the way.
     """
-    out = partial(Conversion, "polars.series", "pyarrow", to_pyarrow, adds=_IMMUTABLE)
+    out = partial(Conversion, "polars.series", "pyarrow", elements_to_pyarrow, adds=_IMMUTABLE)
     out = partial(out, takes=_CARRIED, shares=True, drops=_SCATTERED, cost=Cost(2e-5, 2e10))
     yield out(takes=_IMMUTABLE, dtypes=_SHARED, requires=_MASKED, name="share_with_nulls")
     for traits in (_MASKED, _NOT_NUMBERS):

@@ -248,6 +248,54 @@ def test_lists_of_one_length_are_two_axes(values):
     assert interop.convert(both, to="numpy").tolist() == 2 * values
 
 
+DEEP = [[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], [[7.0, 8.0, 9.0], [0.5, 1.5, 2.5]]]
+FLOAT = pl.Float64
+
+
+@pytest.mark.parametrize(
+    "dtype", [pl.List(pl.List(FLOAT)), pl.List(pl.Array(FLOAT, 3)), pl.Array(pl.List(FLOAT), 2)]
+)
+def test_lists_of_lists_of_one_length_are_three_axes(dtype):
+    """Lists of lists that have one length at each level are an array, over the same memory."""
+    series = pl.Series(DEEP, dtype=dtype)
+    for value in (series, pl.DataFrame([series])):
+        result = interop.convert(value, to="numpy", copy=False)
+        assert same(result, np.array(DEEP))
+        assert start(result) == series.to_arrow().flatten().flatten().buffers()[1].address
+    assert same(interop.convert(series[1:], to="numpy", copy=False), np.array(DEEP[1:]))
+    both = pl.concat([series, series], rechunk=False)
+    assert interop.convert(both, to="torch").tolist() == 2 * DEEP
+
+
+@together("rows, shape", [([], (0, 0, 0)), ([[], []], (2, 0, 0)), ([[[], []]], (1, 2, 0))])
+def test_empty_lists_of_lists_have_their_axes(rows, shape):
+    """Lists of lists without elements are an array without elements."""
+    series = pl.Series(rows, dtype=pl.List(pl.List(pl.Int16)))
+    result = interop.convert(series, to="numpy")
+    assert (result.dtype, result.shape) == (np.int16, shape)
+
+
+@together(
+    "rows",
+    [
+        [[[1.0], [2.0, 3.0]]],
+        [[[1.0]], [[2.0], [3.0]]],
+        [[[1.0], None]],
+        [[[1.0]], None],
+        [[["a"]]],
+        [["a"], ["b", "c"]],
+    ],
+)
+def test_other_lists_are_refused_as_arrays(rows):
+    """Lists of lists of several lengths or with null, and lists of texts, are refused as arrays."""
+    series = pl.Series(rows)
+    with pytest.raises(RefusedError, match=r"x\.explode\(\)"):
+        interop.convert(series, to="numpy")
+    with pytest.raises(RefusedError, match=r"x\.to_arrow\(\) keeps them"):
+        interop.convert(series, to="pyarrow")
+    assert interop.convert(series, to="pandas.series").array._pa_array.to_pylist() == rows
+
+
 def test_nulls_in_lists_are_not_lost():
     """Null elements are filled only if that is permitted, and null rows are refused."""
     series = pl.Series([[1.0, None], [3.0, 4.0]])
@@ -291,7 +339,7 @@ def test_an_only_column_of_arrays_or_lists_is_all_of_its_frame():
         assert interop.convert(frame, to="polars.dataframe") is frame
     ragged = pl.DataFrame({"a": [[1.0], [2.0, 3.0]]})
     assert interop.convert(ragged, to="numpy", allow="pad").tolist() == [[1, 0], [2, 3]]
-    for other in ([["a"]], [[[1.0]]]):
+    for other in ([["a"]], [[[1.0], [2.0, 3.0]]]):
         with pytest.raises(RefusedError, match="these are not numbers"):
             interop.convert(pl.DataFrame({"a": other}), to="numpy")
 
