@@ -148,7 +148,9 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Plugin]]:
             monkeypatch.setitem(sys.modules, module.__name__, module)
         entries = [EntryPoint(name, f"page_{name}", "interop") for name in modules]
         monkeypatch.setattr(discovery, "entry_points", lambda group: entries)
-        return {loaded.name: loaded for loaded in discovery.load(Registry())}
+        registry = Registry(plugins=True)
+        registry.loader.load_all()
+        return {loaded.name: loaded for loaded in registry.loader.plugins}
 
     return run
 

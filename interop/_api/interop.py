@@ -86,16 +86,14 @@ class Interop:
     """
 
     def __init__(self, *, plugins: bool = True, costs: Mapping[str, Cost] | None = None) -> None:
-        self._registry = Registry(costs)
+        self._registry = Registry(costs, plugins=plugins)
+        self._registry.loader.on_start = self._keep_compilers_out
         self._cache = PlanCache(self._registry)
         self._planner = Planner(self._registry, importable, self._cache)
         self._engine = Engine(self._registry, self._planner, self._cache)
         self._fast_paths = FastPaths(self._registry, self._planner, self._cache)
         self._requests = Requests(self._registry, self._cache, self.spec, self._adopt)
         self._fills = Fills(self._requests, self._engine, self._run)
-        self._lock = threading.RLock()
-        self._has_to_load = plugins
-        self._plugins: tuple[Plugin, ...] = ()
         _instances[id(self)] = self
         if not TYPE_CHECKING:  # a method that called this function would add a frame to each call
             self.convert = with_fast_paths(self.convert, self._cache, block, self._in_full)
@@ -465,7 +463,8 @@ class Interop:
         """Return the calls of a function under `accepts`."""
         from .accepts import Calls
 
-        self._loaded()
+        if grad:  # messages list what differentiates
+            self._loaded()
         pickled = self._pickled(self._calls, (function, grad, lists), keywords)
         return Calls(self._requests, self.convert, function, keywords, grad, lists, pickled)
 
@@ -511,12 +510,14 @@ class Interop:
         >>> mine.plan(spec, to="numpy").effects
         frozenset({'transfer'})
         """
+        self._loaded()
         keywords = checked(Keywords(to, like, dtype, device, copy, None, allow, forbid, stream))
         self._requests.tables(keywords)  # so that mistakes show before those of the value
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
         return self._route(spec, keywords)
 
     def _route(self, spec: Spec, keywords: Keywords) -> Route:
+        self._loaded()  # what was pickled begins here
         table = self._requests.tables(keywords).table_for(spec)
         check_format(self._registry, spec.format)
         request, steps = table.request, self._planned_steps(spec, table)
@@ -554,8 +555,6 @@ class Interop:
         PluginError
             The `describe` of a plugin failed, or no plugin is installed.
         """
-        if not self._plugins:
-            self._loaded()
         return self._registry.describe(x)
 
     @brief
@@ -666,7 +665,7 @@ class Interop:
             As for `formats`.
         """
         self._loaded()
-        return Listing(self._plugins)
+        return Listing(self._registry.loader.plugins)
 
     def register(self, *declarations: Declaration) -> None:
         """Register formats, conversions and all other declarations of plugins at run time.
@@ -696,7 +695,7 @@ class Interop:
         'mylib'
         """
         registry = self._loaded()
-        with self._lock:
+        with registry.loader.lock:
             registry.register(declarations)
 
     def conversion(
@@ -742,35 +741,27 @@ class Interop:
 
     def _renew_locks(self) -> None:
         """Make new locks, because the threads that held the old ones did not survive a fork."""
-        self._lock = threading.RLock()
-        for part in (self._cache, self._planner, self._engine):
+        for part in (self._registry.loader, self._cache, self._planner, self._engine):
             part.lock = threading.RLock()
 
     def _loaded(self) -> Registry:
-        if self._has_to_load:
-            with self._lock:
-                if self._has_to_load:
-                    self._load()
+        """Return the registry with all plugins."""
+        self._registry.loader.load_all()
         return self._registry
 
     def _is_loading(self) -> bool:
         """Tell whether a plugin calls while this instance loads it."""
-        if not self._has_to_load:
+        if not self._registry.loader.has_to_start:
             return False
         from interop._registry.discovery import is_loading
 
         return is_loading()
 
-    def _load(self) -> None:
-        """Load the installed plugins."""
-        from interop._registry.discovery import check_not_loading, load
-
-        check_not_loading()
-        self._plugins = load(self._registry)
+    def _keep_compilers_out(self) -> None:
+        """Have frameworks' compilers not trace into the functions that take values."""
         methods: list[Value] = [getattr(Interop, name) for name in _VALUE_METHODS]
         for function in (self.convert, Converter.convert, _converted, *methods):
             self._registry.untraced(function)
-        self._has_to_load = False
 
     def _adopt(self, to: object) -> None:
         """Let modules that name no format yet be targets, if a plugin knows how.
@@ -778,14 +769,15 @@ class Interop:
         A type stands for the module in which its package begins.
         """
         targets = to if isinstance(to, (list, tuple, set, frozenset)) else (to,)
-        registry = self._loaded()
+        registry = self._registry
+        registry.loader.load()
         for target in targets:
-            if not isinstance(target, (ModuleType, type)) or registry.named(target):
+            if not isinstance(target, (str, ModuleType, type)) or registry.named(target):
                 continue
             is_type = isinstance(target, type)
             module = sys.modules.get(package(target.__module__)) if is_type else target
             if isinstance(module, ModuleType):
-                with self._lock:
+                with registry.loader.lock:
                     registry.register_module(module)
 
     def _in_full(self, x: Value, given: Keywords, key: object) -> Value:
@@ -793,7 +785,8 @@ class Interop:
         keywords = checked(given)
         if keywords.out is not None:
             return self._fills.write(x, keywords)
-        version = self._loaded().version
+        self._registry.loader.load()
+        version = self._registry.version
         tables = self._requests.tables(keywords)
         result = _converted(self, tables, keywords, x)
         # Effects that an iterator names are gone, and labels are given to each result.
@@ -875,7 +868,7 @@ def set_default_policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Non
     """
     set_default(adjusted(Policy(), allow, forbid))
     for instance in _living():  # their plans are those of the policy before
-        with instance._lock:
+        with instance._registry.loader.lock:
             instance._registry.changed()
 
 

@@ -16,7 +16,7 @@ from interop._request.keywords import Keywords
 from interop._request.naming import dtypes_by_dtype
 from interop._request.policy import block, current_policy
 from interop._request.request import resolved
-from interop.errors import BadRequestError, UnknownValueError
+from interop.errors import BadRequestError, InteropError, UnknownValueError
 
 #: The values for which a ``dtype=`` is: those of its kind, all numbers, or all values.
 Among: TypeAlias = Literal["kind", "numbers", "all"]
@@ -30,9 +30,9 @@ class Requests:
     registry : Registry
     cache : PlanCache
     spec : callable
-        Describes a value, once the plugins are loaded.
+        Describes a value.
     adopt : callable
-        Loads the plugins, and lets modules that name no format yet be targets.
+        Loads the plugins of a target, and lets modules that name no format yet be targets.
     """
 
     def __init__(
@@ -77,8 +77,19 @@ class Requests:
             keep = False
         self._adopt(keywords.to)
         version = self.registry.version
-        tables = self._resolved(keywords, division, among)
+        tables = self._resolved_among_all(keywords, division, among)
         return self.cache.keep(self.cache.by_keywords, key, tables, version) if keep else tables
+
+    def _resolved_among_all(
+        self, keywords: Keywords, division: frozenset[str], among: Among
+    ) -> Tables:
+        """Return what `_resolved` does, and refuse words only after all plugins were loaded."""
+        try:
+            return self._resolved(keywords, division, among)
+        except InteropError:
+            if not self.registry.loader.load_all():
+                raise
+        return self._resolved(keywords, division, among)
 
     def _resolved(self, keywords: Keywords, division: frozenset[str], among: Among) -> Tables:
         """Return the plans of what keywords ask for the first time."""

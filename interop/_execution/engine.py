@@ -87,6 +87,8 @@ class Engine:
             version = self._registry.version
             searches = self._planner.searches(typical, request)
             route = first(searches)
+            if route is None and self._registry.loader.load_all():  # a refusal names all ways out
+                return self.plan(spec, table)
             if route is None:
                 nearest = list(nearest_refused(searches, request))
                 self._cache.keep(table.refusals, key, nearest, version)

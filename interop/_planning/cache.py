@@ -230,6 +230,8 @@ class PlanCache:
             # In place, since converters hold them.
             for table in self._used:
                 table.clear()
+                if isinstance(table, PlanTable):
+                    table.states, table.defaults = self._settings(table.request)
 
     def keep(
         self, table: dict[Any, _Kept], key: object, value: _Kept, version: int | None = None
@@ -276,20 +278,27 @@ class PlanCache:
         """Return the table of a request."""
         table = self._tables.get(request)
         if table is None:
-            formats = self._registry.formats
-            # A wrapper holds the dtypes of the format that it wraps, which may be any.
-            wraps = any(name in formats and formats[name].wrapper for name in request.formats)
-            states = tuple(
-                partial(format_.limits.unsupported_now, request.device or format_.devices[0])
-                for name, format_ in formats.items()
-                if (wraps or name in request.formats) and format_.limits.unsupported_now is not None
-            )
-            defaults = tuple(
-                partial(_defaults, default_dtype)
-                for name in request.formats
-                if name in formats and (default_dtype := formats[name].default_dtype) is not None
-            )
+            new = PlanTable(request, *self._settings(request))
             with self.lock:
-                table = self.keep(self._tables, request, PlanTable(request, states, defaults))
+                table = self.keep(self._tables, request, new)
                 return self.used(table)
         return table
+
+    def _settings(
+        self, request: Request
+    ) -> tuple[tuple[Callable[[], Set[str]], ...], tuple[Callable[[], tuple[str, ...]], ...]]:
+        """Return what tells of the settings that a request's plans depend on: states, defaults."""
+        formats = self._registry.formats
+        # A wrapper holds the dtypes of the format that it wraps, which may be any.
+        wraps = any(name in formats and formats[name].wrapper for name in request.formats)
+        states = tuple(
+            partial(format_.limits.unsupported_now, request.device or format_.devices[0])
+            for name, format_ in formats.items()
+            if (wraps or name in request.formats) and format_.limits.unsupported_now is not None
+        )
+        defaults = tuple(
+            partial(_defaults, default_dtype)
+            for name in request.formats
+            if name in formats and (default_dtype := formats[name].default_dtype) is not None
+        )
+        return states, defaults

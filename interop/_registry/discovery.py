@@ -1,9 +1,8 @@
-"""Plugins: finding, loading, blocking and reporting them.
+"""Plugins: finding, asking, blocking and reporting them.
 
-Plugins are the entry points of the group ``interop``. Each is loaded and asked for its declarations
-on its own, so that a broken one disables only itself. Its hook runs once in a process; other
-instances of `Interop` get the same declarations. After all plugins have answered, conflicts between
-distributions are settled.
+Plugins are the entry points of the group ``interop``. Each is imported and asked for its
+declarations on its own, so that a broken one disables only itself. Its hook runs once in a process;
+other instances of `Interop` get the same declarations.
 """
 
 from __future__ import annotations
@@ -12,10 +11,8 @@ import logging
 import os
 import re
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar, copy_context
+from collections.abc import Callable, Iterable, Mapping, Set
+from contextvars import ContextVar
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint, entry_points
@@ -28,44 +25,26 @@ from interop._model.conversion import Conversion
 from interop._model.display import one_line
 from interop._model.extension import Declaration, NoTrace, Problem, Problems
 from interop._model.foreign import error_text
-from interop._model.format import Format
+from interop._model.format import Format, package
 from interop._model.suggestion import suggestion
 from interop.errors import PluginError
 
 from . import hooks
 from .declared import OWN, Declared, Provenance, normal
-from .precedence import Conflict, declared_by, replacements, settle
-from .registry import Registry
+from .precedence import Conflict, declared_by, replacements
 
 GROUP = "interop"
 _BLOCKING = "INTEROP_DISABLE_PLUGINS"
 
-#: Seconds after which the log says which plugin is still being loaded.
-_PATIENCE = 10.0
-
 _log = logging.getLogger("interop")
 
 
-class _Progress:
-    """The plugin that is being loaded now."""
+#: The plugin that is being loaded in this thread.
+_loading: ContextVar[Provenance | None] = ContextVar("loading", default=None)
 
-    origin: Provenance | None = None
-
-
-#: The loading of plugins that is under way in this thread.
-_loading: ContextVar[_Progress | None] = ContextVar("loading", default=None)
-
-
-class _Kept(NamedTuple):
-    """The entries of a plugin, the module that made them, and the `sys.path` of that time."""
-
-    module: ModuleType
-    path: list[str]
-    entries: list[Declared]
-
-
-#: The plugins that were loaded in this process, by provenance and by what the entry point names.
-_kept: dict[tuple[Provenance, str], _Kept] = {}
+#: The modules of the plugins that were asked in this process, and what they declare, by provenance
+#: and by what the entry point names.
+_kept: dict[tuple[Provenance, str], tuple[ModuleType, list[Declared]]] = {}
 
 
 class Plugin(NamedTuple):
@@ -101,54 +80,45 @@ class Plugin(NamedTuple):
         return {"plugin": facts.pop("name"), **{key: str(fact) for key, fact in facts.items()}}
 
 
-def load(registry: Registry) -> tuple[Plugin, ...]:
-    """Load every plugin that is installed, and register what it declares."""
-    points = _found()
-    if not points:
-        msg = (
-            "no plugin is installed, not even interop's own: the metadata of the distribution "
-            f"{OWN!r} is missing; install it (pip install -e . in a checkout; with PyInstaller, "
-            f"--copy-metadata {OWN})."
-        )
-        raise PluginError(msg)
-    # In a context of its own, `_loading` is reset even if the loading is interrupted.
-    answers = copy_context().run(_all_declared, points)
-    entries, conflicts = settle(
-        entry for answer in answers if not isinstance(answer, Plugin) for entry in answer
-    )
-    registry.replace(entries)
-    plugins = tuple(
-        answer if isinstance(answer, Plugin) else _loaded(origin, entries, conflicts)
-        for (_, origin), answer in zip(points, answers, strict=True)
-    )
-    disabled = [plugin for plugin in plugins if plugin.state != "loaded"]
-    registry.unavailable = {p.name: f"its plugin is not loaded ({p.reason})." for p in disabled}
-    if problem := problem_of_blocking(plugins):
-        _log.warning("%s", problem)
-    return plugins
+def blocked(origin: Provenance) -> Plugin | None:
+    """Return a plugin that is blocked, or None if it is not."""
+    if _blocked().isdisjoint({normal(origin.plugin), normal(origin.distribution)}):
+        return None
+    return Plugin(*origin, "blocked", f"disabled by {_BLOCKING}")
 
 
-def _all_declared(points: Iterable[tuple[EntryPoint, Provenance]]) -> list[list[Declared] | Plugin]:
-    """Return what each plugin declares, or the plugin itself if it is disabled."""
-    with _impatience() as progress:
-        _loading.set(progress)
-        answers: list[list[Declared] | Plugin] = []
-        for point, progress.origin in points:
-            answers.append(_declared(point, progress.origin))
-        return answers
+def words_of(point: EntryPoint, origin: Provenance) -> frozenset[str]:
+    """Return the words that show the need for a plugin; none for one that cannot wait.
+
+    The package of the bundled plugins has the words of those that can.
+    """
+    if origin.distribution != OWN:
+        return frozenset()
+    on_demand: Mapping[str, Set[str]] = import_module(package(point.value)).ON_DEMAND
+    return frozenset(on_demand.get(point.name, ()))
 
 
-def _declared(point: EntryPoint, origin: Provenance) -> list[Declared] | Plugin:
-    if _blocked() & {normal(point.name), normal(origin.distribution)}:
-        return Plugin(*origin, "blocked", f"disabled by {_BLOCKING}")
-    kept = _kept.get((origin, point.value))
-    if kept and kept.path == sys.path and kept.module is sys.modules.get(point.module):
-        return kept.entries
+def declared_in(point: EntryPoint, origin: Provenance) -> list[Declared] | Plugin:
+    """Return what a plugin declares, or the plugin itself if it fails."""
+    module, entries = _kept.get((origin, point.value), (None, []))
+    if module is not None and module is sys.modules.get(point.module):
+        return entries
+    token = _loading.set(origin)
     try:
-        entries = declared_by(declarations_of(_module(point), origin), origin)
+        module = _module(point)
+        entries = declared_by(declarations_of(module, origin), origin)
+    except KeyboardInterrupt as interruption:
+        # Only the user can stop an import that hangs.
+        interruption.add_note(
+            f"{_named(origin)} was still being loaded; to leave it out set "
+            f"{_BLOCKING}={origin.plugin}"
+        )
+        raise
     except Exception as error:  # noqa: BLE001 - whatever it is disables this plugin alone
-        return _disabled(origin, "failed", error_text(error))
-    _kept[origin, point.value] = _Kept(sys.modules[point.module], list(sys.path), entries)
+        return _failed(origin, error_text(error))
+    finally:
+        _loading.reset(token)
+    _kept[origin, point.value] = module, entries
     return entries
 
 
@@ -158,21 +128,7 @@ def _module(point: EntryPoint) -> ModuleType:
     if not re.fullmatch(r"\w+(\.\w+)*", name):
         msg = f"its entry point is {name!r}; name the module with the hook: 'package.module'."
         raise PluginError(msg)
-    module = import_module(name)
-    file, own = getattr(module, "__file__", None), _own_file(point)
-    if file and own and not os.path.samefile(file, own):
-        msg = f"its module {name!r} is hidden by another module of that name, {file}."
-        raise PluginError(msg)
-    return module
-
-
-def _own_file(point: EntryPoint) -> str | None:
-    """Return the file that a plugin's distribution has for its module, if that can be found."""
-    if point.dist is None:
-        return None
-    stem = point.value.replace(".", "/")
-    files = (str(point.dist.locate_file(f"{stem}{end}")) for end in (".py", "/__init__.py"))
-    return next(filter(os.path.exists, files), None)
+    return import_module(name)
 
 
 def _blocked() -> set[str]:
@@ -180,9 +136,9 @@ def _blocked() -> set[str]:
     return {normal(name.strip()) for name in names} - {""}
 
 
-def problem_of_blocking(plugins: Iterable[Plugin]) -> str:
+def problem_of_blocking(plugins: Iterable[Plugin | Provenance]) -> str:
     """Say which names in INTEROP_DISABLE_PLUGINS belong to no plugin; "" if all belong to one."""
-    names = [name for plugin in plugins for name in (plugin.name, plugin.distribution)]
+    names = [name for plugin in plugins for name in plugin[:2]]
     installed = {normal(name): name for name in names}
     unknown = sorted(_blocked() - installed.keys())
     if not unknown:
@@ -194,20 +150,18 @@ def problem_of_blocking(plugins: Iterable[Plugin]) -> str:
     )
 
 
-def _disabled(origin: Provenance, state: str, reason: str) -> Plugin:
+def _failed(origin: Provenance, reason: str) -> Plugin:
     # A log record and not a warning: under ``-W error`` that would disable the others too.
     reason = one_line(reason)  # which may quote a text of several lines
-    hint = f"; {_BLOCKING}={origin.plugin} leaves it out" if state == "failed" else ""
-    _log.warning("plugin %r of %s is disabled (%s)%s", origin.plugin, origin, reason, hint)
-    return Plugin(*origin, state, reason)
+    hint = f"{_BLOCKING}={origin.plugin} leaves it out"
+    _log.warning("plugin %r of %s is disabled (%s); %s", origin.plugin, origin, reason, hint)
+    return Plugin(*origin, "failed", reason)
 
 
-def _loaded(origin: Provenance, entries: list[Declared], conflicts: list[Conflict]) -> Plugin:
+def loaded(origin: Provenance, entries: list[Declared], conflicts: list[Conflict]) -> Plugin:
     """Return a loaded plugin, with the reasons why some of its declarations are left out."""
     own = [entry for entry in entries if entry.provenance == origin]
     reasons = [str(conflict) for conflict in conflicts if conflict.loser.provenance == origin]
-    for reason in reasons:
-        _log.warning("plugin %r of %s is left out in part: %s", origin.plugin, origin, reason)
     kinds = [type(entry.declaration) for entry in own]
     counts = kinds.count(Format), kinds.count(Conversion)
     return Plugin(*origin, "loaded", " ".join(reasons), *counts, tuple(replacements(own)))
@@ -220,50 +174,18 @@ def is_loading() -> bool:
 
 def check_not_loading() -> None:
     """Refuse calls of interop by a plugin that is being loaded: they would load all plugins."""
-    progress = _loading.get()
-    if progress is not None:
+    origin = _loading.get()
+    if origin is not None:
         msg = (
-            f"{_named(progress)} calls interop while it is being loaded; call it in the functions "
+            f"{_named(origin)} calls interop while it is being loaded; call it in the functions "
             "that convert, and at the top of no module that the plugin's imports, such as the "
             "package that it is in. (Functions can be decorated with accepts there.)"
         )
         raise PluginError(msg)
 
 
-def _named(progress: _Progress) -> str:
-    origin = progress.origin
-    return "no plugin" if origin is None else f"plugin {origin.plugin!r} of {origin}"
-
-
-@contextmanager
-def _impatience() -> Iterator[_Progress]:
-    """Say which plugin is being loaded, if that takes long or is interrupted.
-
-    Only the user can stop an import that hangs, so the text says how to leave the plugin out.
-    """
-    progress = _Progress()
-
-    def text() -> str:
-        name = "" if progress.origin is None else progress.origin.plugin
-        return f"{_named(progress)} was still being loaded; to leave it out set {_BLOCKING}={name}"
-
-    def warn() -> None:
-        if progress.origin is not None:  # else an interruption came before the timer was stopped
-            _log.warning("%s", text())
-
-    timer = threading.Timer(_PATIENCE, warn)
-    timer.daemon = True
-    try:
-        with suppress(RuntimeError):  # no thread can be started while Python exits
-            timer.start()
-        yield progress
-    except KeyboardInterrupt as interruption:
-        if progress.origin is not None:
-            interruption.add_note(text())
-        raise
-    finally:
-        timer.cancel()
-        progress.origin = None
+def _named(origin: Provenance) -> str:
+    return f"plugin {origin.plugin!r} of {origin}"
 
 
 def _order(pair: tuple[EntryPoint, Provenance]) -> tuple[bool, str, str]:
@@ -271,14 +193,22 @@ def _order(pair: tuple[EntryPoint, Provenance]) -> tuple[bool, str, str]:
     return origin.distribution != OWN, origin.distribution, point.name
 
 
-def _found() -> list[tuple[EntryPoint, Provenance]]:
+def found() -> list[tuple[EntryPoint, Provenance]]:
     """Return the entry points of all plugins, the bundled ones first.
 
     They are read again if `sys.path` or a folder on it changed. As in `importlib.metadata`, a
     folder changes when something is added to it or removed.
     """
     finders = [id(finder) for finder in sys.meta_path if hasattr(finder, "find_distributions")]
-    return _found_by(entry_points, *finders, *map(_state, sys.path))
+    points = _found_by(entry_points, *finders, *map(_state, sys.path))
+    if not points:
+        msg = (
+            "no plugin is installed, not even interop's own: the metadata of the distribution "
+            f"{OWN!r} is missing; install it (pip install -e . in a checkout; with PyInstaller, "
+            f"--copy-metadata {OWN})."
+        )
+        raise PluginError(msg)
+    return points
 
 
 @lru_cache(maxsize=1)  # reading the files of all distributions takes longer than all the rest
@@ -364,7 +294,7 @@ def _check_version(module: ModuleType) -> None:
 
 def problems(distribution: str, name: str) -> list[Problem]:
     """Load one plugin, and return what it says is wrong with its framework."""
-    for point, origin in _found():
+    for point, origin in found():
         if (origin.distribution, origin.plugin) == (distribution, name):
             declared = declarations_of(_module(point), origin)
             finders = [finder for finder in declared if isinstance(finder, Problems)]

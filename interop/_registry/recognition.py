@@ -33,6 +33,7 @@ from .classes import format_of_class, imported
 from .containment import blame
 from .declared import Provenance
 from .installed import absent
+from .loading import Loader
 from .validation import misfit
 
 #: The function that describes the values of a type, and the formats that its specs may name.
@@ -61,7 +62,9 @@ _MOVES: dict[type | UnionType, str] = {
 class Recognition:
     """The formats by name, and what can be told of a value by its type."""
 
-    def __init__(self) -> None:
+    def __init__(self, loader: Loader) -> None:
+        #: Loads the plugins for which a value or a name shows the need.
+        self.loader = loader
         self.formats: dict[str, Format] = {}
         self.dtype_names: list[DtypeNames] = []
         #: Where each format comes from. Formats that were replaced stay in it.
@@ -267,12 +270,15 @@ class Recognition:
         return format_
 
     def _search(self, type_: type) -> Format:
+        self.loader.load()
         named = None if issubclass(type_, Spec) else format_of_class(type_, self.formats.values())
         if named is not None:
             return named
         for format_ in self.formats.values():
             if _offers(type_, format_):
                 return format_
+        if self.loader.load_all():  # the advice names the methods of all frameworks
+            return self._search(type_)
         module = "" if type_.__module__ == "builtins" else f"{type_.__module__}."
         move = next(move for base, move in _MOVES.items() if issubclass(type_, base))
         if hint := self.hint(type_):
@@ -328,6 +334,7 @@ class Recognition:
         if not isinstance(target, str):
             return self._named_by_object(target)
         head, dot, layout = target.partition(".")
+        self.loader.load(head)
         nicknamed = (f.framework for f in self.formats.values() if head in f.aliases)
         frameworks = (head, *nicknamed)
         matches = (self._with_name(framework + dot + layout) for framework in frameworks)

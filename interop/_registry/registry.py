@@ -22,6 +22,7 @@ from interop.errors import ConflictError, InteropError
 
 from .containment import blame, contained
 from .declared import HERE, Declared, Provenance
+from .loading import Loader
 from .precedence import declared_by, settle
 from .recognition import Recognition
 
@@ -36,17 +37,17 @@ class Registry(Recognition):
     ----------
     costs : mapping of str to Cost, optional
         Costs by `Declared.key`, which replace those that the conversions declare.
+    plugins : bool, default False
+        Whether it gets the installed plugins, each when something shows the need for it.
     """
 
-    def __init__(self, costs: Mapping[str, Cost] | None = None) -> None:
-        super().__init__()
+    def __init__(self, costs: Mapping[str, Cost] | None = None, *, plugins: bool = False) -> None:
+        super().__init__(Loader(self.replace, has_plugins=plugins))
         self._costs = dict(costs or {})
         #: Counts changes.
         self.version = 0
         #: Called after every change, to clear caches of results that depend on the declarations.
         self.on_change: list[Callable[[], None]] = []
-        #: The reasons why plugins are not loaded, by their names.
-        self.unavailable: dict[str, str] = {}
         self.replace([])
 
     def replace(self, declared: Sequence[Declared]) -> None:
@@ -75,7 +76,7 @@ class Registry(Recognition):
         self.attainable = targets | {
             name for name, format_ in formats.items() if format_.components
         }
-        self.containers = [container for container, _ in self._contained(Container)]
+        self._containers = [container for container, _ in self._contained(Container)]
         self.dtype_names = [names for names, _ in self._contained(DtypeNames)]
         self.autodiffs = [autodiff for autodiff, _ in self._all(Autodiff)]
         self.no_trace = [no_trace for no_trace, _ in self._contained(NoTrace)]
@@ -105,6 +106,12 @@ class Registry(Recognition):
         """Yield the declarations of a kind with guards, and where they come from."""
         for declaration, origin in self._all(kind):
             yield contained(declaration, origin), origin
+
+    @property
+    def containers(self) -> list[Container]:
+        """The containers that plugins open, those of all frameworks that are imported by now."""
+        self.loader.load()
+        return self._containers
 
     @property
     def sources(self) -> set[str]:
@@ -141,7 +148,7 @@ class Registry(Recognition):
 
     def register_module(self, module: ModuleType) -> None:
         """Register the declarations that a plugin makes for a module, if it names no format yet."""
-        if self.named(module):
+        if self.named(module) or (self.loader.load_all() and self.named(module)):
             return
         failure = None
         for namespaces, origin in list(self._all(Namespaces)):

@@ -214,7 +214,7 @@ def _advice(registry: Registry, name: str, argument: object) -> str:
     if name == "to" and hasattr(argument, "shape") and not isinstance(argument, type):
         return "pass like=x for the format and the device of an array x."
     word = _word(argument)
-    if reason := registry.unavailable.get(word.partition(".")[0]):
+    if reason := registry.loader.unavailable.get(word.partition(".")[0]):
         return reason
     words = vocabulary(registry)
     if meaning := _meaning(words, word):
