@@ -48,6 +48,8 @@ _NONE = object()
 
 #: The keyword that has fast paths of its own, if no other is given.
 _OUT = {"out"}
+#: The keyword that a hand-off takes.
+_STREAM = {"stream"}
 #: The keywords that the function does not name.
 _OTHERS = {"out", "allow", "forbid", "stream"}
 #: The keywords that take objects, which cannot be looked up.
@@ -81,7 +83,7 @@ def with_fast_paths(
     tables, fills, addresses = cache.fast_paths, cache.fills, cache.addresses
 
     @wraps(full)
-    def convert(  # noqa: PLR0917 - any function that it called would be noticeable
+    def convert(  # noqa: PLR0912, PLR0917 - any function that it called would be noticeable
         x: Value,
         /,
         to: TargetLike | None = None,
@@ -118,6 +120,17 @@ def with_fast_paths(
                     if fill is not None and fill(x, out):
                         return out
                     key = None
+                elif (
+                    others.keys() == _STREAM
+                    and innermost is like is dtype is device is copy is None
+                ):
+                    try:
+                        result = tables[to][type(x)].on_stream(x, **others)
+                    except (KeyError, TypeError):  # there is none, or `to` does not hash
+                        result = NotImplemented
+                    if result is NotImplemented:
+                        result = in_full(x, Keywords(to, **others), to)
+                    return result
                 else:
                     key = to, said, device, copy
                     key = _longer_key(key, like, addresses, innermost, others)
@@ -261,7 +274,9 @@ class FastPaths:
             path = self._planner.fast_path(steps) if steps else source.fast_path
         if path is not None:
             function = None if path is itself else path
-            way = Way(function, NotImplemented if plan.writes else None)
+            takes_stream = [(path, ("stream",))] == [(step.hand_off, step.wants) for step in steps]
+            address_of = NotImplemented if plan.writes else None
+            way = Way(function, address_of, takes_stream=takes_stream)
         else:
             learnt = self._learn_call(x, spec, plan, table, tables, version)
             if learnt is None:

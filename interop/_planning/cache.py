@@ -46,6 +46,8 @@ class Way(NamedTuple):
     moves: bool = False
     #: What it calls, if that depends on the fast key of the value.
     calls: Calls | None = None
+    #: Whether the path takes ``stream=``.
+    takes_stream: bool = False
 
 
 class Path(NamedTuple):
@@ -55,6 +57,8 @@ class Path(NamedTuple):
     #: The same without the ways that lead to another device.
     staying: FastPath
     ways: tuple[Way, ...]
+    #: The first that takes ``stream=``, if one does.
+    on_stream: Any = NotImplemented
 
 
 #: The fast paths of types.
@@ -266,7 +270,13 @@ class PlanCache:
             ways = (*ways, way)
             untraced = self._registry.untraced
             staying = [way for way in ways if not way.moves]
-            tables.paths[kind] = Path(_in_turn(ways, untraced), _in_turn(staying, untraced), ways)
+            on_stream = (way.function for way in ways if way.takes_stream)
+            tables.paths[kind] = Path(
+                _in_turn(ways, untraced),
+                _in_turn(staying, untraced),
+                ways,
+                next(on_stream, NotImplemented),
+            )
 
     def used(self, table: _Table) -> _Table:
         """Return a table that will be cleared with all others."""

@@ -589,12 +589,24 @@ def test_a_named_stream_takes_the_hand_off_of_a_step() -> None:
     )
     for _ in range(2):
         assert mine.convert(Held("a"), to="b", stream=5) is answers[0]
-    assert calls == [("adopted", 5)] * 2
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(mine._registry, "describe", lambda value: 1 / 0)
+        assert mine.convert(Held("a"), to="b", stream=5) is answers[0]
+        assert mine.convert(Held("a"), to="b") is answers[0]
+    assert calls == [("adopted", 5)] * 3 + [("adopted", None)]
     for answer in (NotImplemented, TypeError("no such stream")):
         calls.clear()
         answers[0] = answer
         assert mine.convert(Held("a"), to="b", stream=5).kind == "b"
+        assert calls == [("adopted", 5)] * 2 + [("planned", 5)]
+    for words in ({"to": ["b"]}, {"to": "b", "copy": False}, {"to": "b", "dtype": "float32"}):
+        calls.clear()
+        assert mine.convert(Held("a"), stream=5, **words).kind == "b"
         assert calls == [("adopted", 5), ("planned", 5)]
+    calls.clear()
+    with interop.trace() as receipts:
+        mine.convert(Held("a"), to="b", stream=5)
+    assert len(receipts) == 1
 
 
 def test_what_is_no_stream_is_refused_by_the_planned_step(streams: Streams) -> None:
