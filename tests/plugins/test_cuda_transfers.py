@@ -7,6 +7,9 @@ not waited for is not there yet. What only a device can show is tested in tests/
 from __future__ import annotations
 
 import ctypes
+import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +22,7 @@ import numpy as np
 import pytest
 
 import interop
-from interop.kit import staging
+from interop.kit import staging, transfer
 from interop.plugin import Declined, make_spec
 
 torch = pytest.importorskip("torch", reason="torch is not installed here")
@@ -295,6 +298,103 @@ def test_cupys_leaves_cross_together(
         array[...] = 0
     check([result.memory for result in results], sources)
     assert threading.get_ident() not in device.threads
+
+
+@pytest.fixture
+def mine() -> interop.Interop:
+    """Return an instance that converts what lies on the device as CuPy's arrays are converted."""
+
+    def described(value: Pretended) -> interop.Spec:
+        return make_spec("pretended", "float32", device="cuda:0", shape=value.shape)
+
+    mine = interop.Interop()
+    mine.register(
+        interop.Format(
+            "pretended",
+            types=(f"{__name__}:Pretended",),
+            describe=described,
+            dtypes={"float32"},
+            devices=("cuda",),
+        ),
+        transfer(
+            "pretended",
+            "numpy",
+            hand_offs.to_numpy,
+            {"cuda"},
+            {"cpu"},
+            stream=True,
+            batch=hand_offs.all_to_numpy,
+        ),
+    )
+    return mine
+
+
+def test_a_tree_crosses_through_the_ring(device: Device, there: Any, mine: interop.Interop) -> None:
+    """The first leaf is compared with its plan, and the other 63 of 512 KiB are eight copies."""
+    sources = leaves([(1024, 128)] * 64)
+    tree = {f"layer{n}": there(source) for n, source in enumerate(sources)}
+    result = mine.convert_tree({**tree, "tied": tree["layer5"]}, to="numpy")
+    check([result[name] for name in tree], sources)
+    assert result["tied"] is result["layer5"]
+    assert device.log.count("get on CuPy's") == 1
+    assert device.log.count(f"copy of kind {cupy.cuda.runtime.memcpyDeviceToHost}") == 8
+    device.log.clear()
+    with interop.trace() as receipts:
+        check(mine.convert_tree([*tree.values()], to="numpy"), sources)
+    assert len(receipts) == device.log.count("get on CuPy's") == 64
+
+
+def test_a_link_that_fails_leaves_the_tree_to_the_driver(
+    device: Device, there: Any, mine: interop.Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error in the middle ends all threads, loses its chunk, and the leaves cross one by one."""
+    sources = leaves([(1024, 128)] * 64)
+    tree = [there(source) for source in sources]
+    before, copy, copies = {*sys._current_frames()}, cupy_transfers._Link.copy, []
+
+    def failing(link: Any, chunk: Any, start: int) -> None:
+        copies.append(start)
+        if len(copies) == 5:
+            raise OSError("the link is down")
+        copy(link, chunk, start)
+
+    monkeypatch.setattr(cupy_transfers._Link, "copy", failing)
+    check(mine.convert_tree(tree, to="numpy"), sources)
+    assert device.log.count("get on CuPy's") == 64
+    assert len(copies) < 9
+    end = time.monotonic() + 5
+    while not {*sys._current_frames()} <= before:
+        assert time.monotonic() < end
+    assert staging._ring.room() == 8
+
+
+def test_an_interruption_of_a_tree_leaves_no_thread(
+    device: Device, there: Any, mine: interop.Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C ends the call once no thread copies, every chunk is free, and the tree is whole again."""
+    sources = leaves([(1024, 128)] * 64)
+    tree = [there(source) for source in sources]
+    expected = [*tree]
+    before, copy, copies = {*sys._current_frames()}, cupy_transfers._Link.copy, []
+
+    def interrupted(link: Any, chunk: Any, start: int) -> None:
+        copy(link, chunk, start)
+        copies.append(start)
+        if len(copies) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.2)
+
+    with monkeypatch.context() as patches:
+        patches.setattr(cupy_transfers._Link, "copy", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            mine.convert_tree(tree, to="numpy", consume=True)
+    assert len(tree) == 64
+    assert tree[1:] == expected[1:]
+    end = time.monotonic() + 5
+    while not {*sys._current_frames()} <= before:
+        assert time.monotonic() < end
+    assert staging._ring.room() == 8
+    check(mine.convert_tree(expected, to="numpy"), sources)
 
 
 def leaves(shapes: Any) -> list[Any]:
