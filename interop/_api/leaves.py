@@ -16,7 +16,7 @@ from interop._model.dtype import DTYPES
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
 from interop._model.typing import Value
-from interop._planning.cache import PlanTable, Tables
+from interop._planning.cache import NO_PATH, FastPath, PlanTable, Tables, Way
 from interop._planning.plan import Plan
 from interop._registry.registry import Registry
 from interop._request.keywords import Keywords
@@ -64,6 +64,31 @@ class _Group(NamedTuple):
     places: list[int]
 
 
+class _Stacks:
+    """What a fast path makes of the lists of a tree, which nothing cheaper tells from others."""
+
+    def __init__(self, path: FastPath) -> None:
+        self._path = path
+        self.results: dict[int, Value] = {}
+
+    def add(self, value: list[Value]) -> bool:
+        """Tell whether the path takes a list, and keep the result; the tree keeps the list."""
+        if self._path is None or self._path is NotImplemented:
+            return False
+        try:
+            result = self._path(value)
+        except InteropError:  # raised again by code that can say where in the tree it came up
+            return False
+        if result is NotImplemented:
+            return False
+        self.results[id(value)] = result
+        return True
+
+    def result(self, value: list[Value]) -> Value:
+        """Return what has been made of a list."""
+        return self.results.get(id(value), NotImplemented)
+
+
 class Trees:
     """Converts the arrays in trees: by the fast paths of their types, and what has none by plans.
 
@@ -95,10 +120,11 @@ class Trees:
         """Return a tree with its arrays converted."""
         _check_fates(others, lists)
         asks_more = progress or consume or keywords.stream is not None or is_traced()
-        ways = {} if asks_more else leaf_ways(tables.paths)
+        ways = {} if asks_more else {**leaf_ways(tables.paths)}
+        stacks = _Stacks(NotImplemented if asks_more else tables.paths.get(list, NO_PATH).staying)
         tree = Tree(
             root,
-            self._leaf_test(others, lists),
+            self._leaf_test(others, stacks if lists == "arrays" else None),
             self._registry.containers,
             empties=consume,
             lists=lists == "arrays",
@@ -107,6 +133,8 @@ class Trees:
         )
         del root
         places: Sequence[int] = tree.leaves
+        if stacks.results:
+            ways[list] = (Way(stacks.result, None),)
         if ways:
             places = self._left(tree, ways)
             if not places:
@@ -121,15 +149,18 @@ class Trees:
             consume=consume,
         )
 
-    def _leaf_test(self, others: Others, lists: Lists) -> Callable[[Value], bool]:
-        """Return the function that tells which leaves of a tree are converted."""
+    def _leaf_test(self, others: Others, stacks: _Stacks | None) -> Callable[[Value], bool]:
+        """Return the function that tells which leaves of a tree are converted.
+
+        Without `stacks` all lists are opened.
+        """
         numbers = NUMBERS if others == "convert" else ()
-        if lists == "open" and not numbers:
+        if stacks is None and not numbers:
             return self._is_leaf
 
         def is_converted(value: Value) -> bool:
-            if type(value) is list:
-                return lists == "arrays" and is_list_of_numbers(self._registry, value)
+            if stacks is not None and type(value) is list:
+                return stacks.add(value) or is_list_of_numbers(self._registry, value)
             return type(value) in numbers or self._is_leaf(value)
 
         return is_converted

@@ -702,6 +702,23 @@ def test_lists_of_numbers_become_arrays_if_asked() -> None:
     assert opened["ids"] == batch["ids"]
 
 
+@pytest.mark.parametrize("make", [list, np.array, torch.tensor], ids=["list", "numpy", "torch"])
+def test_a_list_is_the_same_array_again(make: Any) -> None:
+    """Later lists, which take a fast path, become what the first has become; one list is one array."""
+    mine = interop.Interop()
+    for number in (1.0, 2.0, 3.0):
+        rows = [make([number, 2.0]), make([3.0, 4.0])]
+        tree = {"a": rows, "b": [rows, "text"], "c": torch.ones(1), "d": [[1.0], "text"]}
+        result = mine.convert_tree(tree, to="numpy", lists="arrays")
+        assert result["a"].tolist() == [[number, 2], [3, 4]]
+        assert result["b"][0] is result["a"]
+        assert result["b"][1] == "text"
+        assert result["c"].ctypes.data == tree["c"].data_ptr()
+        assert result["d"][0].tolist() == [1]
+        rows[0][0] = 9
+        assert result["a"][0, 0] == number
+
+
 def test_a_list_that_is_no_array_is_refused_by_its_path() -> None:
     """Rows of several lengths need consent to be padded, and arrays have to be of one shape."""
     for rows, reason in (([[1], [2, 3]], "pad"), ([np.ones((1, 2)), np.ones((2, 1))], "shapes")):

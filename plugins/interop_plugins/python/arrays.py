@@ -29,13 +29,14 @@ def stack(value: Sequence[Any], *, dtype: str) -> NDArray[Any]:
     """Return a NumPy array of the elements of a sequence, which are converted one by one."""
     import numpy as np
 
-    shape = interop.spec(value[0]).shape
-    result = np.empty((len(value), *shape), numpy_dtype(dtype))
-    convert = interop.converter("numpy")
-    for n, element in enumerate(value):
-        row = convert(element)
-        same = row.dtype == result.dtype
-        result[n, ...] = row if same else interop.convert(row, "numpy", dtype=result.dtype)
+    convert, target = interop.converter("numpy"), numpy_dtype(dtype)
+    rows = [row if type(row) is np.ndarray else convert(row) for row in value]
+    if all(row.dtype == target for row in rows):
+        return np.stack(rows)
+    result = np.empty((len(rows), *rows[0].shape), target)
+    for n, row in enumerate(rows):
+        same = row.dtype == target
+        result[n, ...] = row if same else interop.convert(row, "numpy", dtype=target)
     return result
 
 
@@ -43,7 +44,9 @@ def numpy_fast_path(value: Any) -> Any:
     """Return the stack of small, plain NumPy arrays of one dtype and shape; else pass."""
     import numpy as np
 
-    if {*map(type, value)} != {np.ndarray} or value[0].nbytes * len(value) >= _SMALL:
+    if not value or type(value[0]) is not np.ndarray or {*map(type, value)} != {np.ndarray}:
+        return NotImplemented
+    if value[0].nbytes * len(value) >= _SMALL:
         return NotImplemented
     dtypes = {array.dtype for array in value}
     dtype = dtypes.pop()

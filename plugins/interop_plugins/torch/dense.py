@@ -218,8 +218,8 @@ def stack_fast_path(value: Any) -> Any:
     import torch
 
     try:
-        if {*map(type, value)} == {np.ndarray}:
-            is_plain = len({array.dtype for array in value}) == 1
+        if value and type(value[0]) is np.ndarray:
+            is_plain = {*map(type, value)} == {np.ndarray} and len({x.dtype for x in value}) == 1
             if is_plain and value[0].nbytes * len(value) < _SMALL:
                 return torch_fast_path(np.array(value))
         elif value and are_plain(value) and value[0].nbytes * len(value) < _SMALL:
