@@ -14,7 +14,7 @@ from interop._model.spec import UNWRITABLE
 from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
 from interop._planning.route import Route
-from interop._planning.step import Step
+from interop._planning.step import Step, batch
 from interop.errors import Declined, InteropError, RefusedError
 
 from ._calls import LOCKED, OF_A_CALL, Caller, Refused
@@ -97,7 +97,7 @@ class _Stages:
             "copy": self._copy,
             "refusals": self._refusals,
             "threads": self._threads,
-            "fast_path": self._fast_path,
+            "fast_path": self._quick_ways,
             "into": self._into,
             "cost": self._cost,
             "state": self._state,
@@ -380,6 +380,33 @@ class _Stages:
         return problem_of
 
     # ------------------------------------------------------------------ fast path and into
+
+    def _quick_ways(self) -> None:
+        """Compare the fast path and the batch with what is done without them."""
+        if self._conversion.fast_path is not None:
+            self._fast_path()
+        if self._conversion.conversion.batch is not None:
+            self._notes.judge("fast_path", self._problem_of_batch())
+
+    def _problem_of_batch(self) -> str:
+        """Say in what the results for two values at once differ from those for each."""
+        trials = [self._at(self._main.recipe.shape, seed) for seed in (0, 1)]
+        pairs = [self._caller.value(trial) for trial in trials]
+        convert, read = batch(pairs[0][1:]), self._caller.truth.read
+        assert convert is not None
+        results = convert([value for value, _ in pairs])
+        if results is NotImplemented:
+            return ""
+        problem = f"the batch of {self._label} returns others than {self._label} ({trials[0]})"
+        if len(results) != len(pairs):
+            return problem
+        for (value, step), result in zip(pairs, results, strict=True):
+            alone = self._caller.call(step, value)
+            reading, other = read(result), read(alone)
+            has_same = reading is None or other is None or same(reading.array, other.array)
+            if self._interop.spec(result) != self._interop.spec(alone) or not has_same:
+                return problem
+        return ""
 
     def _fast_path(self) -> None:
         """Compare the fast path with the planned route, also for odd values."""

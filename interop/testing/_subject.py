@@ -43,7 +43,7 @@ CHECKS: dict[str, str] = {
     "describe": "specs match the values: format, dtype, shape, device and bytes",
     "memory": "the numbers lie at the addresses that it reports",
     "variants": "odd values can be made, are described as such, and hold the same numbers",
-    "fast_path": "the fast path returns what the planned route does, or leaves the value alone",
+    "fast_path": "the fast path, and a batch, return what the planned route does, or nothing",
     "fast_key": "plain values with the same key have the same plans, and odd ones have no key",
     "copy": "copy=True gives memory of its own, and copy=False a view or a refusal",
     "components": "a value unpacked and packed again, or rebuilt from its components, is the same",
@@ -301,7 +301,7 @@ class Bench:
         conversion, target = declared.conversion, self.registry.formats[declared.conversion.target]
         resolved = ResolvedConversion(declared, source, target)
         has = {
-            "fast_path": resolved.fast_path is not None,
+            "fast_path": resolved.fast_path is not None or conversion.batch is not None,
             "into": conversion.into is not None,
         }
         checks = tuple(check for check in OF_CONVERSION if has.get(check, True))

@@ -102,6 +102,11 @@ def copy_into(out: Grid, grid: Grid) -> None:
     out.numbers[...] = grid.numbers
 
 
+def copy_all(grids: list[Grid]) -> list[Grid]:
+    """Return what `copy` makes of each of some grids."""
+    return [*map(copy, grids)]
+
+
 def cast(grid: Grid, *, dtype: str) -> Grid:
     """Return a grid of another dtype."""
     import numpy as np
@@ -200,6 +205,7 @@ def conversions() -> list[Conversion]:
             takes=LAYOUT,
             effects=COPY,
             into=copy_into,
+            batch=copy_all,
             cost=Cost(5e-7, 1e10),
         ),
         Conversion(

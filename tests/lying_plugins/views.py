@@ -87,6 +87,24 @@ def takes_the_fast_path_through_the_mask(grid: Grid) -> Any:
     return grid.numbers
 
 
+@conversion_liar("copy", "fast_path", "the batch of copy returns others", field="batch")
+def mixes_up_a_batch(grids: list[Grid]) -> list[Grid]:
+    """Copies several grids at once, and returns them in another order."""
+    return [Grid(grid.numbers.copy()) for grid in reversed(grids)]
+
+
+@conversion_liar("copy", "fast_path", "the batch of copy returns others", field="batch")
+def loses_one_of_a_batch(grids: list[Grid]) -> list[Grid]:
+    """Copies several grids at once, but for the last."""
+    return [Grid(grid.numbers.copy()) for grid in grids[:-1]]
+
+
+@conversion_liar("copy", "fast_path", "the batch of copy returns others", field="batch")
+def casts_a_batch(grids: list[Grid]) -> list[Grid]:
+    """Copies several grids at once, into another dtype."""
+    return [Grid(grid.numbers.astype("float64")) for grid in grids]
+
+
 def _offers_what_is_masked() -> list[Any]:
     def adopt(offer: Callable[[Grid], Any], grid: Grid) -> Any:
         return offer(grid)

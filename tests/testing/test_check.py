@@ -28,10 +28,10 @@ def test_the_honest_plugin_passes_everything() -> None:
     assert report.ok, str(report)
     assert report.failed == ()
     passed = {finding.check for finding in report.of("passed")}
-    # It has no module to require, no components, no fast paths, no labels, wraps nothing, and
+    # It has no module to require, no components, no labels, wraps nothing, and
     # declares formats and conversions alone.
     of_extensions = {check for check, _ in OF_EXTENSIONS.values()}
-    missing = {"absence", "components", "fast_path", "labels", "wrapper"} | of_extensions
+    missing = {"absence", "components", "labels", "wrapper"} | of_extensions
     assert set(CHECKS) - passed == missing
 
 
