@@ -133,6 +133,60 @@ def test_other_streams_are_ordered(
     assert int(result.sum()) == SIZE
 
 
+@pytest.mark.parametrize(
+    "given",
+    [(source, named) for source in ("torch", "cupy") for named in ("cupy", "torch", "number")],
+)
+def test_a_named_stream_is_ordered(
+    cupy: Any,
+    torch: Any,
+    planned: list[str],
+    keep_busy: Callable[[Any], None],
+    given: tuple[str, str],
+) -> None:
+    """A warm hand-off to a stream of any form waits for the producer's, shares, and is not planned."""
+    source, named = given
+    side = cupy.cuda.Stream(non_blocking=True)
+    stream = {"cupy": side, "torch": torch.cuda.ExternalStream(side.ptr), "number": side.ptr}[named]
+
+    def make() -> Any:
+        return torch.zeros(SIZE, device="cuda") if source == "torch" else cupy.zeros(SIZE, "f4")
+
+    target = "cupy" if source == "torch" else "torch"
+    warm(make, to=target, stream=stream)
+    value = make()
+    cupy.cuda.Device().synchronize()
+    keep_busy(torch.cuda.current_stream())
+    value[:] = 1
+    planned.clear()
+    result = interop.convert(value, to=target, stream=stream)
+    assert planned == []
+    pair = (value, result) if source == "torch" else (result, value)
+    assert pair[0].data_ptr() == pair[1].data.ptr
+    with side, torch.cuda.stream(torch.cuda.ExternalStream(side.ptr)):
+        assert not torch.cuda.default_stream().query()
+        assert int(result.sum()) == SIZE
+    del value, pair, result
+    cupy.cuda.Device().synchronize()
+
+
+def test_the_producers_own_stream_takes_no_loan(cupy: Any, torch: Any, planned: list[str]) -> None:
+    """What is named is the stream on which torch works, so that nobody has to wait."""
+    from interop_plugins.cupy.loans import _Loan
+
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        warm(lambda: torch.ones(4, device="cuda"), to="cupy", stream=stream)
+        tensor = torch.arange(4.0, device="cuda")
+        planned.clear()
+        array = interop.convert(tensor, to="cupy", stream=stream)
+    assert planned == []
+    assert not isinstance(getattr(array.data.mem, "_owner", None), _Loan)
+    assert array.data.ptr == tensor.data_ptr()
+    cupy.cuda.Device().synchronize()
+    assert array.get().tolist() == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("is_warm", [False, True], ids=["cold", "warm"])
 def test_a_hand_off_can_be_captured(cupy: Any, torch: Any, is_warm: bool) -> None:
     """The work on what was handed over is replayed with the graph."""
