@@ -52,27 +52,31 @@ def fast_leaves(leaves: Sequence[Value], ways: LeafWays, *, are_all: bool) -> Se
     return [results[key] for key in keys]
 
 
-def _in_turn(arrays: Sequence[Value], ways: LeafWays, are_all: bool) -> Sequence[Value]:
+def _in_turn(
+    arrays: Sequence[Value], ways: LeafWays, are_all: bool, turn: int = 0
+) -> Sequence[Value]:
     """Return the results for arrays that differ, each by the first way that takes it."""
-    results = _results(arrays, {kind: first for kind, (first, *_) in ways.items()}, are_all)
+    results = _results(arrays, ways, are_all, turn)
     places = [place for place, result in enumerate(results) if result is NotImplemented]
-    others = {kind: those[1:] for kind, those in ways.items() if len(those) > 1}
-    taken = [place for place in places if type(arrays[place]) in others]
+    taken = [place for place in places if len(ways[type(arrays[place])]) > turn + 1]
     if not taken:
         return results
     are_all = are_all and len(taken) == len(places)
-    left = _in_turn([arrays[place] for place in taken], others, are_all)
+    left = _in_turn([arrays[place] for place in taken], ways, are_all, turn + 1)
     made = dict(zip(taken, left, strict=True))
     return [made.get(place, result) for place, result in enumerate(results)]
 
 
-def _results(arrays: Sequence[Value], ways: Mapping[type, Way], are_all: bool) -> Sequence[Value]:
-    """Return the results for arrays that differ, by one way for each type."""
+def _results(
+    arrays: Sequence[Value], all_ways: LeafWays, are_all: bool, turn: int
+) -> Sequence[Value]:
+    """Return the results for arrays that differ, by the ways of their types whose turn it is."""
     kinds = {*map(type, arrays)}
     if len(kinds) == 1:  # as nearly always
-        way = ways[type(arrays[0])]
+        way = all_ways[type(arrays[0])][turn]
         if way.address_of is None or (are_all and _are_apart(arrays, way.address_of)):
             return _mapped(way, arrays)
+    ways = {kind: all_ways[kind][turn] for kind in kinds}
     writing = [kind for kind in kinds if ways[kind].address_of is not None]
     by_type = {kind: [x for x in arrays if type(x) is kind] for kind in kinds}
     copied = {kind: by_type.pop(kind) for kind in writing}
@@ -108,8 +112,11 @@ def _mapped(way: Way, arrays: Sequence[Value]) -> Sequence[Value]:
 def _in_batches(calls: Calls, path: ValueFunction, arrays: Sequence[Value]) -> Sequence[Value]:
     """Return the results for arrays, of which those with equal keys are converted at once."""
     by_key: dict[object, list[int]] = {}
-    for place, array in enumerate(arrays):
-        by_key.setdefault(calls.key_of(array), []).append(place)
+    try:
+        for place, array in enumerate(arrays):
+            by_key.setdefault(calls.key_of(array), []).append(place)
+    except Exception:  # noqa: BLE001 - the path asks each array for its key again
+        return [*map(path, arrays)]
     results: list[Value] = [NotImplemented] * len(arrays)
     for key, places in by_key.items():
         for batch in batches([arrays[place].nbytes for place in places]):

@@ -270,9 +270,13 @@ def both(calls: Calls) -> Interop:
         "dtypes": {"uint8"},
         "memory": lambda leaf: ((4096 * (leaf.number + 1), leaf.nbytes),),
     }
-    key = lambda x: (x.device, x.nbytes.bit_length() >> 1) if x.number < 100 else None  # noqa: E731
-    address = lambda leaf: 4096 * (leaf.number + 1)  # noqa: E731
-    advanced = Advanced(fast_key=key, address=address)
+
+    def key(leaf: Leaf) -> Any:
+        if leaf.number == 100:
+            raise ValueError("it is gone")
+        return leaf.device, leaf.nbytes.bit_length() >> 1
+
+    advanced = Advanced(fast_key=key, address=lambda leaf: 4096 * (leaf.number + 1))
     mine.register(
         Format("there", **facts, devices=("cpu", "cuda"), advanced=advanced),
         Format("here", **facts),
@@ -320,7 +324,16 @@ def test_tied_leaves_stay_tied_on_a_second_way(both: Interop, calls: Calls) -> N
     calls.clear()
     result = both.convert_tree([host, a, b, odd], to="here")
     assert [leaf.number for leaf in result] == [7, 0, 1, 100]
-    assert calls == [[0, 1], 100]
+    assert calls == [0, 1, 100]
+
+
+def test_a_leaf_without_a_key_is_planned(both: Interop, calls: Calls) -> None:
+    """An error of what tells plain values apart is none of the tree."""
+    both.convert_tree(leaves(2), to="here")
+    calls.clear()
+    result = both.convert_tree([*leaves(2), Leaf("there", MIB, 100)], to="here")
+    assert [leaf.number for leaf in result] == [0, 1, 100]
+    assert calls == [0, 1, 100]
 
 
 def test_tied_leaves_of_two_types_stay_tied(both: Interop, calls: Calls) -> None:
