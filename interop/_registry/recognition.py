@@ -6,6 +6,7 @@ it was imported.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence, Set, Sized
 from functools import partial
 from inspect import signature
@@ -13,6 +14,7 @@ from io import IOBase
 from numbers import Number
 from os import PathLike
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
+from typing import TypeVar
 
 from interop._model.dialect import reworded
 from interop._model.extension import DtypeNames
@@ -38,6 +40,7 @@ from .validation import misfit
 
 #: The function that describes the values of a type, and the formats that its specs may name.
 _Describer = tuple[Callable[[Value], Spec], frozenset[str]]
+_Kept = TypeVar("_Kept")
 
 #: How many types are remembered. A program that keeps making classes must not fill the memory.
 _MOST_TYPES = 4096
@@ -74,6 +77,9 @@ class Recognition:
         """Forget which types were recognised, because a format was registered."""
         # New tables, because other threads may be reading the old ones.
         self._recognised: dict[type, Format] = {}
+        #: Why the values of other types are none of any format, and how many modules were imported
+        #: then: later ones may name a type.
+        self._unknown: dict[type, tuple[int, str]] = {}
         #: The hints for types of values that are none of any format.
         self._hints = {
             name: hint
@@ -114,9 +120,7 @@ class Recognition:
         if problem := misfit(spec):
             raise self._misdescribed(value, problem)
         if self._recognised.get(type(value)) is format_:
-            if len(describers) >= _MOST_TYPES:
-                describers.clear()
-            describers[type(value)] = describer
+            _remembered(describers, type(value), describer)
         return spec
 
     def _misdescribed(self, value: object, problem: str) -> PluginError:
@@ -254,22 +258,28 @@ class Recognition:
 
     def _offered(self, value: object) -> Iterator[Format]:
         """Yield the formats of the protocols that a value itself offers."""
-        yield from (format_ for format_ in self.formats.values() if _offers(value, format_))
+        protocols = [format_ for format_ in self.formats.values() if format_.protocol is not None]
+        yield from (format_ for format_ in protocols if _offers(value, format_))
         if _has_buffer(value):
             formats = self.formats.values()
             yield from (format_ for format_ in formats if format_.protocol == "__buffer__")
 
     def recognise(self, type_: type) -> Format:
         """Return the format of the values of a type, the first if several formats share it."""
-        recognised = self._recognised  # a registration in the meantime makes a new one
+        # A registration in the meantime makes new tables.
+        recognised, unknown = self._recognised, self._unknown
         format_ = recognised.get(type_)
-        if format_ is None:
-            if len(recognised) >= _MOST_TYPES:
-                recognised.clear()
-            format_ = recognised[type_] = self._search(type_)
-        return format_
+        if format_ is not None:
+            return format_
+        modules, (then, reason) = len(sys.modules), unknown.get(type_, (0, ""))
+        if modules != then:
+            format_ = self._search(type_)
+            if format_ is not None:
+                return _remembered(recognised, type_, format_)
+            _, reason = _remembered(unknown, type_, (modules, self._reason(type_)))
+        raise UnknownValueError(reason)
 
-    def _search(self, type_: type) -> Format:
+    def _search(self, type_: type) -> Format | None:
         self.loader.load()
         named = None if issubclass(type_, Spec) else format_of_class(type_, self.formats.values())
         if named is not None:
@@ -279,14 +289,17 @@ class Recognition:
                 return format_
         if self.loader.load_all():  # the advice names the methods of all frameworks
             return self._search(type_)
+        return None
+
+    def _reason(self, type_: type) -> str:
+        """Return why a value of a type is not taken, and what to pass instead."""
         module = "" if type_.__module__ == "builtins" else f"{type_.__module__}."
         move = next(move for base, move in _MOVES.items() if issubclass(type_, base))
         if hint := self.hint(type_):
             move = f"; {reworded(hint)}"
         elif move is _MOVES[object]:
             move = self._own_move(type_) or move
-        msg = f"{module}{type_.__qualname__} is not an array type interop recognises{move}"
-        raise UnknownValueError(msg)
+        return f"{module}{type_.__qualname__} is not an array type interop recognises{move}"
 
     def hint(self, type_: type) -> str:
         """Return what a plugin says of values of a type that no format has; "" if nothing."""
@@ -394,6 +407,14 @@ class Recognition:
                 except TypeError:
                     continue
         return None
+
+
+def _remembered(types: dict[type, _Kept], type_: type, kept: _Kept) -> _Kept:
+    """Keep what was found of a type, and return it; a full table starts over."""
+    if len(types) >= _MOST_TYPES:
+        types.clear()
+    types[type_] = kept
+    return kept
 
 
 def _is_opened_first(format_: Format, value: Value) -> bool:

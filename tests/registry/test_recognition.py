@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import array
 import sys
-from collections.abc import Callable
-from types import ModuleType
+from collections.abc import Callable, Iterable
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ import pytest
 import interop
 import interop.plugin
 from interop import DtypeNames, Format, Interop, Spec
+from interop._api.leaves import is_array
 from interop._registry import recognition
+from interop._registry.classes import format_of_class
 from interop._registry.declared import Provenance
 from interop.errors import NotInstalledError, PluginError, UnknownValueError
 from tests.toys import Box, copy, describe, toy
@@ -157,6 +159,34 @@ def test_types_that_are_remembered_are_bounded(
         assert empty.spec(kind("a", [1.0])).format == "a"
         assert len(empty._registry._describers) <= 3
         assert len(empty._registry._recognised) <= 3
+
+
+def test_a_type_that_no_format_names_is_searched_for_once(
+    empty: Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values of an unknown type are refused at once, until a module that names it is imported."""
+    searches: list[type] = []
+
+    def search(type_: type, formats: Iterable[Format]) -> Format | None:
+        searches.append(type_)
+        return format_of_class(type_, formats)
+
+    class Late(Box): ...
+
+    monkeypatch.setattr(recognition, "format_of_class", search)
+    monkeypatch.setattr(recognition, "_MOST_TYPES", 3)
+    empty.register(toy("late", types=("toy_late:Late",)))
+    refusals = []
+    for _ in range(2):
+        with pytest.raises(UnknownValueError, match="Late is not an array type") as refusal:
+            empty.spec(Late("late", [1.0]))
+        refusals.append(str(refusal.value))
+    assert (searches, len({*refusals})) == ([Late], 1)
+    monkeypatch.setitem(sys.modules, "toy_late", SimpleNamespace(Late=Late))
+    assert empty.spec(Late("late", [1.0])).format == "late"
+    for number in range(5):
+        assert not is_array(empty._registry, type(f"Other{number}", (), {})())
+        assert len(empty._registry._unknown) <= 3
 
 
 def _failing(error: BaseException) -> Callable[[object], Spec]:
