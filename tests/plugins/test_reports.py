@@ -1,0 +1,179 @@
+"""What people reported to other projects: conversions that fail there, or lose something.
+
+Each test makes the value of a report and converts it. The report stands above it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_strict
+import dask.array
+import jax
+import ml_dtypes
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+import torch
+
+import interop
+from interop.errors import DensifyMemoryError, RefusedError
+
+from .values import same, start
+
+
+# github.com/meta-pytorch/captum/issues/1325
+@pytest.mark.parametrize("dtype", [None, "float32"])
+def test_a_table_of_numbers_and_bools_is_a_tensor(dtype: str | None) -> None:
+    """A table whose array in pandas is one of objects, and that array, become a tensor."""
+    table = pd.DataFrame({"age": [22.0, 38.0], "male": [True, False], "siblings": [1, 0]})
+    rows = [[22.0, 1.0, 1.0], [38.0, 0.0, 0.0]]
+    assert table.to_numpy().dtype == object
+    result = interop.convert(table, to="torch", dtype=dtype)
+    assert (result.dtype, result.tolist()) == (getattr(torch, dtype or "float64"), rows)
+    objects = interop.convert(table.to_numpy(), to="torch", dtype=dtype or "float64")
+    assert torch.equal(objects, result)
+
+
+# github.com/pola-rs/polars/issues/19092
+def test_a_column_of_lists_of_lists_is_a_tensor() -> None:
+    """Rows that a query gathers as lists of lists are a tensor of three axes in shared memory."""
+    table = pl.DataFrame({"sample": [1, 1, 2, 2], "a": [0.5, 1.5, 2.5, 3.5], "b": [1.0, 2, 3, 4]})
+    rows = table.group_by("sample", maintain_order=True).agg(
+        pl.concat_list("a", "b").alias("features")
+    )
+    result = interop.convert(rows["features"], to="torch", allow="share_readonly", copy=False)
+    values = rows["features"].to_arrow().flatten().flatten()
+    assert (result.dtype, result.data_ptr()) == (torch.float64, values.buffers()[1].address)
+    assert result.tolist() == [[[0.5, 1.0], [1.5, 2.0]], [[2.5, 3.0], [3.5, 4.0]]]
+    tree = interop.convert_tree(rows.to_dict(), to="torch")
+    assert (tree["sample"].tolist(), tree["features"].tolist()) == ([1, 2], result.tolist())
+
+
+# github.com/cositools/cosipy/issues/636
+@pytest.mark.parametrize("target", ["torch", "jax"])
+def test_a_column_of_a_fits_table_is_copied_in_native_order(target: str) -> None:
+    """A big-endian field between others becomes numbers in the byte order of the machine."""
+    table = np.zeros(4, [("time", ">f8"), ("livetime", ">f4"), ("id", ">i2")])
+    table["livetime"] = [1.0, 2.0, 3.0, 0.5]
+    result = interop.convert(table["livetime"], to=target)
+    assert same(result, np.array([1.0, 2.0, 3.0, 0.5], "float32"))
+    assert interop.plan(table["livetime"], to=target).effects == {"copy"}
+
+
+# github.com/dask/dask/issues/8260
+def test_a_stack_of_dask_arrays_is_a_tensor() -> None:
+    """A lazy array of unequal chunks is computed once, into one tensor."""
+    calls = []
+
+    def chunk(block: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        calls.append(block.shape)
+        return block + 1
+
+    image = np.arange(48.0).reshape(4, 4, 3)
+    lazy = dask.array.from_array(image, chunks=(3, 4, 2)).map_blocks(chunk, meta=image[:0])
+    result = interop.convert(dask.array.stack([lazy, lazy]), to="torch")
+    assert same(result.numpy(), np.stack([image + 1, image + 1]))
+    assert len(calls) == 4
+
+
+# github.com/pytorch/pytorch/issues/188128
+@pytest.mark.parametrize("values", [[True, False], [True, False, True, True]])
+def test_bools_of_an_array_of_the_standard_stay_bools(values: list[bool]) -> None:
+    """The bytes of truth values, in any number, are never read as numbers of four bytes."""
+    result = interop.convert(array_api_strict.asarray(values), to="torch")
+    assert (result.dtype, result.tolist()) == (torch.bool, values)
+
+
+# github.com/jax-ml/ml_dtypes/issues/81
+def test_bfloat16_crosses_without_float32() -> None:
+    """NumPy's bfloat16 is shared with torch, and torch's reaches JAX bit for bit."""
+    array = np.array([2.0, 3.140625], ml_dtypes.bfloat16)
+    tensor = interop.convert(array, to="torch")
+    assert (tensor.dtype, tensor.data_ptr()) == (torch.bfloat16, start(array))
+    result = interop.convert(tensor, to="jax")
+    assert (type(result), result.dtype) == (type(jax.numpy.ones(1)), "bfloat16")
+    assert np.asarray(result).tobytes() == array.tobytes()
+
+
+# github.com/scikit-hep/awkward/issues/1466
+@pytest.mark.extra("awkward", "tensorflow")
+@pytest.mark.parametrize("target", ["torch.jagged", "tensorflow.ragged"])
+def test_awkward_arrays_are_ragged_tensors_and_back(target: str) -> None:
+    """Rows of several lengths, one of them empty, keep their values and lengths both ways."""
+    import awkward as ak
+
+    rows = [[1.5, 2.0], [], [3.0]]
+    array = ak.Array(rows)
+    result = interop.convert(array, to=target)
+    back = interop.convert(result, to="awkward")
+    assert back.to_list() == rows
+    assert str(back.type) == "3 * var * float64"
+    if target == "torch.jagged":
+        values = result.values()
+        assert (values.dtype, values.data_ptr()) == (
+            torch.float64,
+            start(array.layout.content.data),
+        )
+
+
+# github.com/pytorch/torcharrow/issues/146
+def test_a_bitmap_that_hides_nothing_does_not_cost_a_copy() -> None:
+    """Arrow's array with a bitmap but without nulls is shared; so is a slice that leaves them out."""
+    numbers = np.arange(3.0)
+    buffers = [pa.py_buffer(b"\x07"), pa.py_buffer(numbers)]
+    whole = pa.Array.from_buffers(pa.float64(), 3, buffers)
+    assert whole.buffers()[0] is not None
+    sliced = pa.array([None, 1.0, 2.0])[1:]
+    for array, values, offset in ((whole, [0.0, 1.0, 2.0], 0), (sliced, [1.0, 2.0], 8)):
+        result = interop.convert(array, to="numpy", copy=False)
+        assert (result.dtype, result.tolist()) == ("float64", values)
+        assert start(result) == array.buffers()[1].address + offset
+
+
+# github.com/scverse/scvi-tools/issues/2152
+def test_a_batch_of_sparse_rows_stays_sparse_until_it_is_dense() -> None:
+    """Rows of a sparse matrix are shared with torch, made dense on request, or refused as too large."""
+    matrix = scipy.sparse.random_array((300, 60), density=0.05, dtype="float32", rng=0).tocsr()
+    batch = matrix[10:20]
+    result = interop.convert(batch, to="torch.sparse_csr")
+    assert (result.layout, result.dtype) == (torch.sparse_csr, torch.float32)
+    assert result.values().data_ptr() == start(batch.data)
+    assert result.crow_indices().dtype == torch.int32
+    dense = interop.convert(result, to="torch")
+    assert torch.equal(dense, interop.convert(batch, to="torch"))
+    assert same(dense.numpy(), batch.toarray())
+    with pytest.raises(DensifyMemoryError, match="ask for a sparse format"):
+        interop.convert(scipy.sparse.csr_array((30_000_000, 300_000)), to="torch")
+
+
+class _Variable:
+    """A variable of a netCDF file, as netCDF4 gives it: reading it gives a masked array."""
+
+    shape, dtype = (3,), np.dtype("float32")
+
+    def __getitem__(self, key: object) -> Any:
+        values = np.ma.array([1.0, 9e36, 3.0], "float32", mask=[False, True, False])
+        return values[key]
+
+    def __len__(self) -> int:
+        return 3
+
+    def __array__(self, dtype: object = None, copy: object = None) -> Any:
+        return self[...]
+
+
+# github.com/Unidata/netcdf4-python/issues/1092
+def test_the_mask_of_what_array_gives_is_not_lost() -> None:
+    """An object whose `__array__` gives a masked array is masked: no fill value passes for a number."""
+    variable = _Variable()
+    assert np.asarray(variable).tolist()[1] > 1e36  # where the mask is lost
+    for target in ("torch", "numpy", "jax"):
+        with pytest.raises(RefusedError, match="drop_mask"):
+            interop.convert(variable, to=target)
+    masked = interop.convert(variable, to="numpy.ma")
+    assert (masked.dtype, masked.filled(np.nan)[[0, 2]].tolist()) == ("float32", [1.0, 3.0])
+    assert masked.mask.tolist() == [False, True, False]
