@@ -224,19 +224,27 @@ def _advice(registry: Registry, name: str, argument: object) -> str:
     otherwise = _choice(registry, name, argument)
     if framework := _meaning(words, word.partition(".")[0]).get("to"):
         names = {word: meant for word, meant in names.items() if meant.startswith(framework)}
+        # "torch.csr" is said for "torch.sparse_csr".
+        names |= {f"{framework}.{meant.rpartition('_')[2]}": meant for meant in names.values()}
         otherwise = f"did you mean {framework!r}?"
     return suggestion(word, names, otherwise)
 
 
 def _meaning(words: Mapping[str, tuple[str, str]], text: str) -> dict[str, str]:
-    """Return the keywords that a text's words stand for; none if one of them stands for nothing."""
+    """Return the keywords that a text's words stand for.
+
+    None, if a word stands for nothing or if two words name two values of one keyword, as in
+    "torch.csr".
+    """
     meaning: dict[str, str] = {}
     for part in [text] if text in words else _BETWEEN_WORDS.split(text):
         word, colon, number = part.partition(":")
         taker, name = words.get(word, ("", ""))
         if not taker or (number and taker != "device"):
             return {}
-        meaning.setdefault(taker, name + colon + number)
+        value = name + colon + number
+        if meaning.setdefault(taker, value) != value:
+            return {}
     return meaning
 
 

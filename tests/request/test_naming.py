@@ -63,6 +63,8 @@ TARGETS: list[tuple[object, str]] = [
     ("torch.Tensor", "did you mean 'torch'?"),
     ("torch.sparse_cs", "did you mean 'torch.sparse_cs"),
     ("dataframe", ".dataframe'?"),  # the framework in use stands first
+    ("torch.csr", "did you mean 'torch.sparse_csr'?"),
+    ("torch.sparse", "name one of torch.sparse_"),
     ("csr", "did you mean 'scipy.csr'?"),
     ("numpy.csr", "did you mean 'numpy'?"),
     ("PIL", "the frameworks are "),
