@@ -7,7 +7,7 @@ it was imported.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence, Set, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Sequence, Set, Sized
 from functools import partial
 from inspect import signature
 from io import IOBase
@@ -312,12 +312,12 @@ class Recognition:
         for name in (f"{start}{name}" for name in frameworks for start in ("to_", "", "as")):
             if _needs_nothing(getattr(type_, name, None)):
                 return f"; convert what its {name}() returns."
-        if is_like_mapping(type_):
+        if is_like_mapping(type_) or hasattr(type_, "__dataclass_fields__"):
             return _MOVES[Mapping]
         is_read = hasattr(type_, "shape") or hasattr(type_, "get_shape")
-        return (
-            "; convert x[...], which reads it." if is_read and hasattr(type_, "__getitem__") else ""
-        )
+        if is_read and hasattr(type_, "__getitem__"):
+            return "; convert x[...], which reads it."
+        return "; convert each item that it yields." if issubclass(type_, Iterable) else ""
 
     def carries(self, format_: Format) -> frozenset[str]:
         """Return the traits a finished value of a format may have.

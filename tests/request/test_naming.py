@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import types
 from collections import deque
+from dataclasses import make_dataclass
 from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from torch.nn.utils.rnn import pack_sequence
+from torch.utils.data import DataLoader
 
 import interop
 from interop._model.dtype import SPELLINGS
@@ -210,6 +212,8 @@ def test_a_misspelt_device_is_refused_at_once() -> None:
         (instance(keys=len, __getitem__=len), "interop.convert_tree converts the arrays in it"),
         (instance(shape=(2,), __getitem__=len), r"convert x\[\.\.\.\], which reads it"),
         (instance(get_shape=len, __getitem__=len), r"convert x\[\.\.\.\], which reads it"),
+        (make_dataclass("Batch", ["image"])(ARRAY), "convert_tree converts the arrays in it"),
+        (DataLoader([ARRAY]), "convert each item that it yields"),  # type: ignore[arg-type]
         (pack_sequence([torch.ones(2)]), "PackedSequence of torch.Tensor and NoneType is not one"),
     ],
     ids=lambda value: type(value).__name__,
