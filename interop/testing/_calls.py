@@ -204,7 +204,8 @@ class Caller:
             declined = " and then declined it"
         except (InteropError, MemoryError) as error:
             device = call.step.after.device
-            if device != "cpu" or call.spec.device != "cpu":
+            is_there = device == call.spec.device == "cpu"
+            if not is_there and not _does_not_fit(error):
                 notes.skipped(f"on {device} it failed: {error}", *OF_A_CALL)
             else:
                 notes.failed("values", f"{self.label} fails on {call.trial}: {_cause(error)}")
@@ -503,6 +504,13 @@ def _difference(array: Array, truth: Array) -> str:
     except REFUSALS:  # dtypes that cannot be compared
         pass
     return "other numbers than it was given"
+
+
+def _does_not_fit(error: BaseException) -> bool:
+    """Tell whether a function was not even entered, because it does not take its keywords."""
+    cause = error.__cause__
+    trace = None if cause is None else cause.__traceback__
+    return isinstance(cause, TypeError) and trace is not None and trace.tb_next is None
 
 
 def _cause(error: BaseException) -> str:

@@ -24,15 +24,30 @@ from interop._model.spec import (
     shape_text,
     spec_class,
 )
+from interop._model.suggestion import listed
 from interop._model.typing import Value
 from interop._planning.plan import StepDeclined
 from interop._registry.installed import not_installed
-from interop.errors import Declined, InteropError, PluginError, RefusedError
+from interop.errors import (
+    Declined,
+    InteropError,
+    PluginError,
+    RefusedError,
+    UnknownValueError,
+)
 
 from ._components import Composite
 from ._memory import Memory
 from ._notes import Notes
-from ._sample import REFUSALS, NoSample, Recipe, WrongSample, first_line, preferred
+from ._sample import (
+    REFUSALS,
+    NoSample,
+    Recipe,
+    WrongSample,
+    first_line,
+    preferred,
+    source_of,
+)
 from ._subject import Bench, Promise
 from ._traits import problem_of_traits
 from ._trial import handed_over, possible, sampled, variants_of
@@ -169,7 +184,8 @@ class _Format:
                 self._notes.judge("describe", f"{describe} {problem}" * is_slow)
         self._describe_large()
         if mistake and self._format.samples.make and not self._tried:
-            self._notes.failed("describe", f"samples.make fails: {mistake}")
+            source = source_of(self._interop, self._format, len(shape))
+            self._notes.failed("describe", f"samples.make fails on a value of {source}: {mistake}")
 
     def _describe_large(self) -> None:
         """Judge time and memory of describing a large array, which must not depend on its size."""
@@ -293,6 +309,11 @@ class _Format:
         facts = (name, dtype, "cpu", shape)
         if isinstance(spec, PluginError):
             self._notes.failed("describe", str(spec))
+            return
+        if isinstance(spec, UnknownValueError):
+            kind = f"{type(value).__module__}:{type(value).__qualname__}"
+            problem = f"{maker} made a value of the type {kind!r}, which interop does not recognise"
+            self._notes.failed("describe", f"{problem}; types names {listed(self._format.types)}")
             return
         if isinstance(spec, Spec) and (spec.format, spec.dtype, spec.device, spec.shape) == facts:
             return

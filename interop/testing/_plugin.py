@@ -116,7 +116,7 @@ def _problems_without(bench: Bench, format_: Format) -> Iterable[str]:
     """Yield the problems of a format whose framework is missing."""
     name, module = format_.name, format_.requires
     if not format_.install:
-        yield f"format {name} requires {module} and does not say which command installs it"
+        yield f"format {name} does not say in install= which command installs {module}"
     try:
         bench.interop.convert([1.0], name)
     except (DeviceError, NotInstalledError, RefusedError):
@@ -124,4 +124,4 @@ def _problems_without(bench: Bench, format_: Format) -> Iterable[str]:
     except Exception as error:  # noqa: BLE001 - whatever is raised instead is the finding
         yield f"converting to {name} raises {type(error).__name__}: {error}"
     else:
-        yield f"format {name} requires {module}, and can be made without it"
+        yield f"format {name} can be made, although it requires {module}"

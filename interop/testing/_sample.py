@@ -336,7 +336,7 @@ def _value(interop: Interop, format_: Format, recipe: Recipe) -> Value:
 def _plain(interop: Interop, format_: Format, recipe: Recipe) -> Value:
     """Return a value without any trait."""
     if format_.samples.make is not None:
-        name = _source(interop, format_, len(recipe.shape))
+        name = source_of(interop, format_, len(recipe.shape))
         try:
             return format_.samples.make(
                 sample(interop, recipe._replace(format=name, traits=frozenset()))
@@ -355,7 +355,7 @@ def _plain(interop: Interop, format_: Format, recipe: Recipe) -> Value:
     )
 
 
-def _source(interop: Interop, format_: Format, axes: int) -> str:
+def source_of(interop: Interop, format_: Format, axes: int) -> str:
     """Return the format from whose samples those of a format are made; refuse a circle."""
     formats, names = Inspection(interop).registry.formats, [format_.name]
     current: Format | None = format_

@@ -234,6 +234,18 @@ LIARS = table(
         samples=Samples(make=lambda array: Grid(array.astype("float32")), source="numpy"),
     ),
     _declared(
+        "misspells_its_class",
+        "Names a class that its module does not have.",
+        *("describe", "type 'tests.lying_plugins.grid:Grid', which interop does not recognise"),
+        types=("tests.lying_plugins.grid:Gird",),
+    ),
+    _declared(
+        "mistakes_what_its_samples_are_made_of",
+        "Takes an array for a grid where its samples are made.",
+        *("describe", "samples.make fails on a value of numpy: AttributeError: "),
+        samples=Samples(make=lambda grid: Grid(grid.numbers), source="numpy"),
+    ),
+    _declared(
         "transposes_its_samples",
         "Makes variants with their axes swapped.",
         *("variants", "returned shape 6x4, as describe has it, for a sample of 4x6"),

@@ -132,6 +132,12 @@ def lies_out_of_sight(array: Any) -> Grid:
     return Grid(array.astype("float32").astype(array.dtype, order="C"))
 
 
+@conversion_liar("move", "values", "unexpected keyword argument 'device'")
+def takes_no_device(grid: Grid) -> Grid:
+    """Moves a value, and cannot be told where to."""
+    return Grid(grid.numbers.copy(), device="accelerator")
+
+
 @conversion_liar("move", "device", "returns a result on")
 def stays_where_it_was(grid: Grid, *, device: str) -> Grid:
     """Declares that it moves, and does not."""
