@@ -123,9 +123,9 @@ _REFUSAL_HINTS = {
     "null_rows": "some of its rows are null, or elements of rows of several lengths; leave null "
     "rows out (drop_nulls), or make empty rows of them (fill_null([])), and fill the elements.",
     "drop_mask": "x.fill_null(...) says what nulls become, and {to:numpy.ma} keeps them; so do "
-    "x.to_arrow() and x.to_pandas(use_pyarrow_extension_array=True). In reals nulls become NaN "
-    "with drop_mask, as with {dtype:float64}; in integers they become 0 and in bools False, as if "
-    "that had been measured.",
+    "x.to_arrow() and x.to_pandas(use_pyarrow_extension_array=True). With drop_mask, nulls "
+    "become NaN in floats, but 0 and False in integers and bools, as if that had been measured; "
+    "{dtype:float64} beside it makes NaN of those, too.",
 }
 _FRAME_HINTS = {
     **_REFUSAL_HINTS,

@@ -94,8 +94,9 @@ _OBJECTS = Cost(3e-5, 5e7)
 
 _NULL_HINTS = {
     "drop_mask": "x.fillna(...) says what nulls become, and {to:numpy.ma} keeps them; so do "
-    "pyarrow.array(x) and polars.from_pandas(x). In reals nulls become NaN with drop_mask, as with "
-    "{dtype:float64}; in integers they become 0 and in bools False, as if that had been measured.",
+    "pyarrow.array(x) and polars.from_pandas(x). With drop_mask, nulls become NaN in floats, but 0 "
+    "and False in integers and bools, as if that had been measured; {dtype:float64} beside it "
+    "makes NaN of those, too.",
 }
 _FRAME_HINTS = {
     **_NULL_HINTS,
