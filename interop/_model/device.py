@@ -25,7 +25,7 @@ DEVICE_TYPES = frozenset(
 )
 
 #: Words that people say for a device type.
-NICKNAMES = {"gpu": "cuda"}
+NICKNAMES = {"gpu": "cuda", "host": "cpu"}
 
 
 @lru_cache(maxsize=256)

@@ -54,6 +54,7 @@ from interop.plugin.advanced import NoTrace
         (Conversion("a", "b", print, cost=Cost(1e-6, 0.0)), "cost="),
         (NoTrace("x"), "mark='x'"),  # type: ignore[arg-type]
         (Format("a", devices=("cpu", "gpu")), "type 'gpu' in devices; did you mean 'cuda'"),
+        (Format("a", devices=("host",)), "type 'host' in devices; did you mean 'cpu'"),
         (Format("a", devices=("cdua",)), "type 'cdua' in devices; did you mean 'cuda'"),
         (Format("a", devices=("CPU",)), "type 'CPU' in devices; did you mean 'cpu'"),
         (Format("a", devices=("cuda:0",)), "type 'cuda:0' in devices; did you mean 'cuda'"),

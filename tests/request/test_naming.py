@@ -33,6 +33,7 @@ def instance(**attributes: Any) -> object:
 #: For what stands in to=, what the message says to write.
 TARGETS: list[tuple[object, str]] = [
     ("gpu", "did you mean device='cuda'?"),
+    ("host", "did you mean device='cpu'?"),
     ("cuda", "did you mean device='cuda'?"),
     ("cuda:1", "did you mean device='cuda:1'?"),
     (torch.device("cuda:0"), "did you mean device='cuda:0'?"),
