@@ -98,7 +98,7 @@ def _verdict(diagnosis: Diagnosis, trial: Trial | None) -> tuple[str, str]:
     if trial is not None:
         total += len(trial.wrong) + bool(trial.problem)
         names = sorted(trial.untried)
-    untried = f" Declared and never tried: {_few(names)}." if names else ""
+    untried = f" Not tried: {_few(names)}." if names else ""
     if total:
         verdict = f"{total} {'thing is' if total == 1 else 'things are'} wrong."
         return verdict + untried, "bold red"
