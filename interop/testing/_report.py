@@ -6,7 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from interop._model.suggestion import listed
+
 PASSED, FAILED, NOT_EXERCISED = "passed", "failed", "not exercised"
+#: How many checks of a conversion a line names.
+_MOST_CHECKS = 3
 #: The beginning of reasons that name declared traits and dtypes which no sample has.
 UNTRIED = "no value was tried that is or has: "
 
@@ -117,10 +121,12 @@ class Report(NamedTuple):
         for finding in self.failed:
             yield f"FAILED {finding.name}: {finding.reason}"
         # One reason often holds for all checks of many conversions.
-        reasons: dict[str, dict[str, None]] = {}
+        reasons: dict[str, dict[str, list[str]]] = {}
         for finding in self.not_exercised:
-            reasons.setdefault(finding.reason, {})[finding.conversion] = None
+            checks = reasons.setdefault(finding.reason, {}).setdefault(finding.conversion, [])
+            checks.append(finding.check)
         for reason, conversions in reasons.items():
             # A reason may be a sentence, or announce a list and hold only its first item.
             yield f"not exercised: {reason.rstrip('.:')}:"
-            yield from (f"  {conversion}" for conversion in conversions)
+            for conversion, checks in conversions.items():
+                yield f"  {conversion} ({listed(checks, _MOST_CHECKS)})"

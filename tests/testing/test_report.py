@@ -13,18 +13,21 @@ def test_a_report_in_text_and_as_a_dict() -> None:
         Finding("p", "a → b: c", "values", "passed"),
         Finding("p", "a → b: c", "cost", "failed", "c takes an hour"),
         Finding("p", "a → b: d", "values", "not exercised", "there is no device"),
-        Finding("p", "a → b: e", "values", "not exercised", "there is no device"),
+        *(
+            Finding("p", "a → b: e", check, "not exercised", "there is no device")
+            for check in ("values", "dtype", "shape", "source")
+        ),
     )
     report = Report("p", findings, 1.5)
     assert str(report).splitlines() == [
-        "p: 1 passed, 1 failed, 2 not exercised",
+        "p: 1 passed, 1 failed, 5 not exercised",
         "FAILED cost of a → b: c: c takes an hour",
         "not exercised: there is no device:",
-        "  a → b: d",
-        "  a → b: e",
+        "  a → b: d (values)",
+        "  a → b: e (values, dtype, shape and 1 more)",
     ]
     again = json.loads(json.dumps(report.as_dict()))
-    assert again["counts"] == {"passed": 1, "failed": 1, "not exercised": 2}
+    assert again["counts"] == {"passed": 1, "failed": 1, "not exercised": 5}
     assert again["findings"][1] == {
         "plugin": "p", "conversion": "a → b: c", "check": "cost",
         "outcome": "failed", "reason": "c takes an hour",
