@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from interop._model.dialect import keyword
 from interop._model.effect import EFFECTS
+from interop._model.frames import shortened
 from interop._model.suggestion import listed, suggestion
 from interop._model.typing import EffectNames
 from interop.errors import BadRequestError
@@ -210,7 +211,11 @@ def policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Opening[Policy]
     """
     allowed, forbidden = reusable(allow, "allow"), reusable(forbid, "forbid")
     base = current_policy()
-    likely = adjusted(base, allowed, forbidden)  # here, so that mistakes show here
+    try:
+        likely = adjusted(base, allowed, forbidden)  # here, so that mistakes show here
+    except BadRequestError as error:
+        __tracebackhide__ = True
+        raise shortened(error)  # noqa: B904 - it is the same error
 
     def change(outer: Block) -> Block:
         same = outer.policy is base

@@ -46,6 +46,7 @@ def _is_ours(frame: FrameType) -> bool:
         lambda: interop.spec(object()),
         lambda: interop.make_spec("bogus", "float32"),
         lambda: interop.set_default_policy(allow="bogus"),
+        lambda: interop.policy(allow="bogus"),
         lambda: _function(MASKED),
     ],
 )
