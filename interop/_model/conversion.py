@@ -38,7 +38,7 @@ class Conversion(NamedTuple):
 
     It takes or refuses a value by its spec alone, so that routes are planned, and refusals
     explained, without a value. It refuses a value with a trait that is neither in `takes` nor in
-    `requires`: a trait that its author never thought of cannot be lost in silence.
+    `requires`: a trait that its author never thought of is never lost.
 
     Most conversions need the first eight fields. A set may be given as a list, a tuple or any kind
     of set.
@@ -67,7 +67,7 @@ class Conversion(NamedTuple):
     dtypes : set of str or None
         Element dtypes it takes; None: all that both formats hold.
     devices : set of str or None
-        Device types it takes; None: all.
+        Device types it takes, by default the host alone; None: all.
     requires : set of str
         Traits the value must have.
     drops : set of str
