@@ -789,7 +789,8 @@ class Interop:
         version = self._registry.version
         tables = self._requests.tables(keywords)
         result = _converted(self, tables, keywords, x)
-        # Effects that an iterator names are gone, and labels are given to each result.
+        # No fast path for a call whose effects came from an iterator, which `checked` has used up,
+        # nor for one whose result gets labels.
         if key is not None and keywords is given and not self._requests.labels(keywords.like):
             self._cache.link(key, tables.paths, version)
         return result
@@ -798,14 +799,14 @@ class Interop:
         """Carry out the plan for `x`."""
         registry = self._registry
         version = registry.version
-        given, x = x, registry.opened(x)
+        original, x = x, registry.opened(x)
         spec = registry.describe(x)
         table = tables.table_for(spec)
         plan, request = self._engine.plan(spec, table), table.request
         result = self._engine.run(plan, x, spec, request, request.step_keywords(keywords))
         self._fast_paths.learn(x, spec, plan, table, tables, version)
-        if result is x and x is not given and registry.format_of(given).name == spec.format:
-            return given  # what it was opened to only stands for it
+        if result is x and x is not original and registry.format_of(original).name == spec.format:
+            return original  # what it was opened to only stands for it
         return result
 
     def _planned_steps(self, spec: Spec, table: PlanTable) -> tuple[Step, ...]:

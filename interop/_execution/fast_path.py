@@ -73,14 +73,14 @@ def with_fast_paths(
     full : callable
         Has the signature and the docstring.
     cache : PlanCache
-        Has the fast paths by what a call says beside its value: by its target, or by the
-        `_longer_key` of the open block, the target and the keywords.
+        Has the fast paths by the key of a call: its target alone; its target, dtype, device and
+        copy; or the `_longer_key` of all its keywords and the policy of the block around it.
     block : ContextVar
     in_full : callable
         ``in_full(x, keywords, key)`` converts a value without a fast path, and lets calls with that
         key find the paths of their request. A call whose key is None finds none.
     """
-    tables, fills, addresses = cache.fast_paths, cache.fills, cache.addresses
+    paths, fills, addresses = cache.fast_paths, cache.fills, cache.addresses
 
     @wraps(full)
     def convert(  # noqa: PLR0912, PLR0917 - any function that it called would be noticeable
@@ -108,9 +108,10 @@ def with_fast_paths(
             ):
                 if excess is not _NONE:
                     return full(x, to, excess)  # which says that there is one argument too many
-                said = dtype if type(dtype) is not dict else (dict, *dtype.items())  # to look it up
+                # A dict does not hash, so its items stand in the key.
+                hashable = dtype if type(dtype) is not dict else (dict, *dtype.items())
                 if not others and like is innermost is None and type(copy) in _COPIES:
-                    key = to, said, device, copy
+                    key = to, hashable, device, copy
                 elif (
                     others.keys() == _OUT
                     and innermost is to is like is dtype is device is copy is None
@@ -132,10 +133,10 @@ def with_fast_paths(
                         result = in_full(x, Keywords(to, **others), to)
                     return result
                 else:
-                    key = to, said, device, copy
+                    key = to, hashable, device, copy
                     key = _longer_key(key, like, addresses, innermost, others)
             try:
-                fast_path = tables[key][type(x)][0]
+                fast_path = paths[key][type(x)][0]  # its function; a name takes longer to look up
             except (KeyError, TypeError):
                 pass  # converted below: no KeyError is to stand in the traceback of a later error
             else:

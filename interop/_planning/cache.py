@@ -149,7 +149,7 @@ class PlanTable:
         self.refusals: dict[tuple[object, ...], list[Value]] = {}
 
     def table_for(self, spec: Spec) -> PlanTable:
-        """Return the plans for a spec, which are the same for all."""
+        """Return this table, which serves all specs; others depend on the dtype."""
         return self
 
     def key(self, spec: Spec) -> tuple[object, ...]:
@@ -209,7 +209,8 @@ class PlanCache:
         self._used: WeakSet[PlanTable | TablesByDtype] = WeakSet()
         #: For the keywords and the policy of a call, the plans of what they ask for.
         self.by_keywords: dict[tuple[Any, ...], Tables] = {}
-        #: For what a call says beside its value, the fast paths of the request that it makes.
+        #: By the key of a call, which stands for all its arguments but the value, the fast paths of
+        #: its request.
         self.fast_paths: dict[object, Paths] = {}
         #: By the types of a value and of an ``out=``, what writes one into the other if it can.
         self.fills: dict[tuple[type, type], Callable[[Value, Value], bool]] = {}
@@ -256,7 +257,7 @@ class PlanCache:
             return value
 
     def link(self, key: object, paths: Paths, version: int) -> None:
-        """Let calls that say the same beside their value find the fast paths of their request."""
+        """Let calls with a key find the fast paths of their request."""
         with suppress(TypeError):  # a list of targets, a set of effects
             self.keep(self.fast_paths, key, paths, version)
 

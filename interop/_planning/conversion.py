@@ -83,9 +83,9 @@ class ResolvedConversion:
         self.dtypes = exports if conversion.dtypes is None else exports & conversion.dtypes
         self.ndims = _intersection(conversion.ndims, target.ndims)
         takes, drops = conversion.takes | conversion.requires, conversion.drops
-        # Conversions need not name labels: within a framework they are kept. Outside they are lost,
-        # but by the conversions that name them.
-        # The attributes of a subclass are lost with the subclass, and a masked array is one.
+        # Conversions need not name labels. A step within a framework keeps them, and a step out of
+        # it loses them unless it names them. A step that drops a subclass loses what that keeps in
+        # its attributes, which counts as labels; a masked array is such a subclass.
         if "subclass" in drops or (source.labels is None and "masked" in takes | drops):
             takes, drops = takes | LABELLED, drops | LABELLED
         elif source.labels is not None:
