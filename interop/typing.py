@@ -14,9 +14,10 @@ from typing import Any, TypeAlias
 
 from interop._model.typing import CopyLike as Copy
 from interop._model.typing import EffectNames as Effects
+from interop._model.typing import OrderLike as Order
 from interop._model.typing import TargetLike as Target
 
-__all__ = ["Copy", "Device", "Dtype", "Effects", "Target"]
+__all__ = ["Copy", "Device", "Dtype", "Effects", "Order", "Target"]
 
 #: What ``dtype=`` takes.
 Dtype: TypeAlias = Any

@@ -6,5 +6,6 @@ from interop_plugins.signatures import Target as Target
 
 from ._model.typing import CopyLike as Copy
 from ._model.typing import EffectNames as Effects
+from ._model.typing import OrderLike as Order
 
-__all__ = ["Copy", "Device", "Dtype", "Effects", "Target"]
+__all__ = ["Copy", "Device", "Dtype", "Effects", "Order", "Target"]

@@ -193,10 +193,12 @@ def _check_keywords(keywords: Keywords) -> None:
     if keywords.copy is False:
         msg = "out= is written into, and copy=False writes nothing; leave out copy=False."
         raise BadRequestError(msg)
-    if any(
-        value is not None for value in (keywords.to, keywords.like, keywords.dtype, keywords.device)
-    ):
-        msg = "out= fixes the format, dtype and device; leave out to, like, dtype and device."
+    given = keywords.to, keywords.like, keywords.dtype, keywords.device, keywords.order
+    if any(value is not None for value in given):
+        msg = (
+            "out= fixes the format, dtype, device and order; leave out to, like, dtype, device and "
+            "order."
+        )
         raise BadRequestError(msg)
 
 

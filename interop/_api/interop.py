@@ -23,6 +23,7 @@ from interop._model.spec import Spec, make_spec
 from interop._model.typing import (
     CopyLike,
     EffectNames,
+    OrderLike,
     TargetLike,
     Value,
     ValueFunction,
@@ -122,6 +123,7 @@ class Interop:
         dtype: object = None,
         device: object = None,
         copy: CopyLike = None,
+        order: OrderLike = None,
         out: Value = None,
         allow: EffectNames = (),
         forbid: EffectNames = (),
@@ -160,10 +162,14 @@ class Interop:
             None: share memory if at all possible. True: the result owns fresh writable memory.
             False: never copy, in any step; raise instead. "writable": share memory unless it is
             read-only or an immutable framework's, so that the result can be written to.
+        order : {"C", "F"}, optional
+            The order in which the elements of a dense result lie in memory, as for `numpy.asarray`:
+            they are copied only if they do not lie so. By default any, so that memory can be
+            shared. Tables, lists, sparse and lazy arrays serve as "C", and are refused as "F".
         out : array, optional
             An array into which the result is written; it is returned. It decides format, dtype
-            and device, so `to`, `like`, `dtype`, `device` and ``copy=False`` are refused beside
-            it. It is consent to narrow to its dtype, unless ``forbid="narrow"``.
+            and device, so `to`, `like`, `dtype`, `device`, `order` and ``copy=False`` are refused
+            beside it. It is consent to narrow to its dtype, unless ``forbid="narrow"``.
         allow, forbid : str or iterable of str
             Effects permitted or refused in this call.
         stream : int or object, optional
@@ -209,7 +215,7 @@ class Interop:
         >>> mine.convert([1, 2], to="numpy", dtype="float32")
         array([1., 2.], dtype=float32)
         """
-        keywords = Keywords(to, like, dtype, device, copy, out, allow, forbid, stream)
+        keywords = Keywords(to, like, dtype, device, copy, out, allow, forbid, order, stream)
         return self._in_full(x, keywords, None)
 
     @brief
@@ -221,6 +227,7 @@ class Interop:
         dtype: object = None,
         device: object = None,
         copy: CopyLike = None,
+        order: OrderLike = None,
         allow: EffectNames = (),
         forbid: EffectNames = (),
         stream: object = None,
@@ -231,7 +238,7 @@ class Interop:
 
         Parameters
         ----------
-        to, like, dtype, device, copy, allow, forbid, stream
+        to, like, dtype, device, copy, order, allow, forbid, stream
             As for `convert`, which also takes `out`.
 
         Returns
@@ -252,7 +259,8 @@ class Interop:
         >>> to_floats([1, 2])
         array([1., 2.], dtype=float32)
         """
-        keywords = checked(Keywords(to, like, dtype, device, copy, None, allow, forbid, stream))
+        given = Keywords(to, like, dtype, device, copy, None, allow, forbid, order, stream)
+        keywords = checked(given)
         return self._converter(keywords).convert
 
     @cached_property
@@ -286,6 +294,7 @@ class Interop:
         dtype: object = None,
         device: object = None,
         copy: CopyLike = None,
+        order: OrderLike = None,
         allow: EffectNames = (),
         forbid: EffectNames = (),
         stream: object = None,
@@ -306,7 +315,7 @@ class Interop:
         ----------
         tree : object
             It is left as it is, unless `consume` is set.
-        to, like, dtype, device, copy, allow, forbid, stream
+        to, like, dtype, device, copy, order, allow, forbid, stream
             As for `convert`, for every array; but no array gets the labels of `like`, and `dtype`
             is for the arrays of its kind: of reals, of integers, of bools or of complex numbers.
             Arrays of another kind keep their dtype, so that a cast of weights leaves token ids and
@@ -359,7 +368,8 @@ class Interop:
         >>> mine.convert_tree(batch, to="numpy", dtype="float32")["ids"]
         array([0, 1])
         """
-        keywords = checked(Keywords(to, like, dtype, device, copy, None, allow, forbid, stream))
+        given = Keywords(to, like, dtype, device, copy, None, allow, forbid, order, stream)
+        keywords = checked(given)
         tables = self._requests.tables(keywords, among="numbers" if cast_all else "kind")
         return self._trees.converted(
             tree, tables, keywords, others, lists, progress=progress, consume=consume
@@ -479,6 +489,7 @@ class Interop:
         dtype: object = None,
         device: object = None,
         copy: CopyLike = None,
+        order: OrderLike = None,
         allow: EffectNames = (),
         forbid: EffectNames = (),
         stream: object = None,
@@ -489,7 +500,7 @@ class Interop:
         ----------
         x_or_spec : object or Spec
             A value, or the spec of one; no framework and no device is needed to plan from a spec.
-        to, like, dtype, device, copy, allow, forbid, stream
+        to, like, dtype, device, copy, order, allow, forbid, stream
             As for `convert`, which also takes `out`.
 
         Returns
@@ -511,7 +522,8 @@ class Interop:
         frozenset({'transfer'})
         """
         self._loaded()
-        keywords = checked(Keywords(to, like, dtype, device, copy, None, allow, forbid, stream))
+        given = Keywords(to, like, dtype, device, copy, None, allow, forbid, order, stream)
+        keywords = checked(given)
         self._requests.tables(keywords)  # so that mistakes show before those of the value
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
         return self._route(spec, keywords)
@@ -804,7 +816,8 @@ class Interop:
         table = tables.table_for(spec)
         plan, request = self._engine.plan(spec, table), table.request
         result = self._engine.run(plan, x, spec, request, request.step_keywords(keywords))
-        self._fast_paths.learn(x, spec, plan, table, tables, version)
+        if keywords.order != "F":  # for which nothing tells plain values apart
+            self._fast_paths.learn(x, spec, plan, table, tables, version)
         if result is x and x is not original and registry.format_of(original).name == spec.format:
             return original  # what it was opened to only stands for it
         return result

@@ -217,7 +217,8 @@ class Trees:
                         value = values[same[0]]
                         chosen = table.request.step_keywords(keywords)
                         result = self._engine.run(plan, value, spec, table.request, chosen)
-                    self._learn(value, spec, plan, table, tables, version)
+                    if keywords.order != "F":  # for which nothing tells plain values apart
+                        self._learn(value, spec, plan, table, tables, version)
                     del value
                     for place in same:
                         values[place] = result
@@ -292,10 +293,10 @@ def _batches(groups: Iterable[_Group], keywords: Keywords) -> Iterator[list[_Gro
     traced call, each of which leaves a receipt with its time, and of one that names a stream.
     """
     at_once: dict[object, list[_Group]] = {}
-    is_in_trace = is_traced()
+    is_in_trace, is_in_f_order = is_traced(), keywords.order == "F"
     for group in groups:
         plan, chosen = group.plan, group.table.request.step_keywords(keywords)
-        if is_in_trace or chosen or plan.batch is None or not plan.is_known:
+        if is_in_trace or chosen or plan.batch is None or not plan.is_known or is_in_f_order:
             yield [group]
         else:
             at_once.setdefault(plan.key, []).append(group)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperCommand
@@ -12,6 +12,7 @@ from interop._api.default import default
 from interop._model.dtype import DTYPES
 from interop._model.effect import EFFECTS
 from interop._model.spec import TRAITS
+from interop._model.typing import OrderLike
 from interop._planning.route import HEADS, refused, rows, title
 from interop.errors import RefusedError
 
@@ -54,6 +55,9 @@ _TARGET = typer.Argument(
     metavar="DST", help="The target: format[:device][:dtype].", autocompletion=_formats
 )
 _COPY = typer.Option("--copy/--no-copy", help="Always use fresh memory, or never copy.")
+_ORDER = typer.Option(
+    "--order", metavar="ORDER", help="The order of the elements of a dense result: C or F."
+)
 _DTYPE = typer.Option(
     "--dtype", metavar="DTYPE", help="The dtype of the result.", autocompletion=_dtypes
 )
@@ -99,6 +103,7 @@ def plan(
     target: Annotated[str, _TARGET],
     *,
     copy: Annotated[bool | None, _COPY] = None,
+    order: Annotated[str | None, _ORDER] = None,
     dtype: Annotated[str | None, _DTYPE] = None,
     device: Annotated[str | None, _DEVICE] = None,
     allow: Annotated[list[str] | None, _ALLOW] = None,
@@ -126,6 +131,7 @@ def plan(
             dtype=result.dtype or dtype,
             device=result.device or device,
             copy=copy,
+            order=cast("OrderLike", order),  # any other word is refused there
             allow=frozenset(allow or ()),
             forbid=frozenset(forbid or ()),
         )

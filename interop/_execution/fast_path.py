@@ -51,7 +51,7 @@ _OUT = {"out"}
 #: The keyword that a hand-off takes.
 _STREAM = {"stream"}
 #: The keywords that the function does not name.
-_OTHERS = {"out", "allow", "forbid", "stream"}
+_OTHERS = {"out", "allow", "forbid", "order", "stream"}
 #: The keywords that take objects, which cannot be looked up.
 _UNKEYED = frozenset({"out", "stream"})
 #: The types of the words for ``copy=``.
@@ -126,7 +126,7 @@ def with_fast_paths(
                     and innermost is like is dtype is device is copy is None
                 ):
                     try:
-                        result = tables[to][type(x)].on_stream(x, **others)
+                        result = paths[to][type(x)].on_stream(x, **others)
                     except (KeyError, TypeError):  # there is none, or `to` does not hash
                         result = NotImplemented
                     if result is NotImplemented:
@@ -327,10 +327,11 @@ class FastPaths:
 def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, Format]) -> bool:
     """Tell whether the fast path of a plan serves a request for every value that it takes.
 
-    Fast paths know only the default policy, no dtype, and no device but that of the value.
+    Fast paths know only the default policy, no dtype, no order, and no device but that of the
+    value.
     """
-    names, dtype, device, copy, policy, _, division = request
-    if dtype or division or not _is_default(policy):
+    names, dtype, device, copy, policy, _, division, order = request
+    if dtype or division or order or not _is_default(policy):
         return False
     if len(names) > 1 and plan.steps:
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from math import prod
 from typing import Any, NamedTuple
 
@@ -14,12 +15,16 @@ MEMORY_TRAITS = frozenset(
         "readonly",
         "immutable",
         "noncontiguous",
+        "fortran",
         "negative_strides",
         "broadcast",
         "byteswapped",
         "unaligned",
     }
 )
+
+#: The trait of elements in any order but C, and the one of those among them in Fortran order.
+NONCONTIGUOUS, FORTRAN = frozenset({"noncontiguous"}), frozenset({"fortran"})
 
 #: Traits of the columns of a table, which tell how they are kept: a library that keeps them in
 #: another way copies them. To arrays they do not matter.
@@ -56,6 +61,7 @@ TRAITS: dict[str, str] = {
     "readonly": "its memory is flagged read-only",
     "immutable": "its framework never changes it in place",
     "noncontiguous": "its elements are not one C-ordered block",
+    "fortran": "its elements are one block in Fortran order",
     "negative_strides": "it is walked backwards along some axis",
     "broadcast": "several elements share one place in memory",
     "byteswapped": "its bytes are not in the machine's order",
@@ -198,6 +204,22 @@ class Spec(NamedTuple):
         if self.nnz is not None:
             notes.append(f"{self.nnz} stored")
         return f"{text} ({', '.join(notes)})" if notes else text
+
+
+def in_any_order(traits: Set[str]) -> frozenset[str]:
+    """Return traits that a value may have, with ``fortran`` if it may be noncontiguous.
+
+    Who takes or carries any order need not name that one.
+    """
+    names = frozenset(traits)
+    return names | FORTRAN if names >= NONCONTIGUOUS else names
+
+
+def has_one_order(spec: Spec) -> bool:
+    """Tell whether C and Fortran order are the same for the shape of a value."""
+    if "unknown_shape" in spec.traits:
+        return len(spec.shape) < 2
+    return 0 in spec.shape or sum(length > 1 for length in spec.shape) < 2
 
 
 def shape_text(shape: tuple[int, ...]) -> str:

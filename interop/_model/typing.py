@@ -18,6 +18,9 @@ TargetLike: TypeAlias = str | type | ModuleType | Iterable["str | type | ModuleT
 #: The answers that ``copy=`` takes.
 CopyLike: TypeAlias = Literal["writable"] | bool | None
 
+#: The orders that ``order=`` takes, as `numpy.asarray` does.
+OrderLike: TypeAlias = Literal["C", "F"] | None
+
 #: The names of :data:`EFFECTS`.
 EffectName: TypeAlias = Literal[
     "detach",

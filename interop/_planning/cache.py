@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from interop._model.dtype import NUMBERS
-from interop._model.spec import WEAK, Spec, spec_class
+from interop._model.spec import WEAK, Spec, has_one_order, spec_class
 from interop._model.typing import Value, ValueFunction
 from interop._registry.registry import Registry
 from interop._request.request import Request
@@ -128,6 +128,9 @@ class PlanTable:
     Settings of a framework may change which dtypes its formats hold, and which ones it gives to
     numbers. Each of `states` returns the dtypes that a format cannot hold now, each of `defaults`
     those of numbers without a dtype, and plans are kept apart by these answers.
+
+    A class of specs does not tell lengths, so that values whose shape has one order have the plans
+    of `in_c_order` where the request is for Fortran order.
     """
 
     def __init__(
@@ -135,8 +138,10 @@ class PlanTable:
         request: Request,
         states: tuple[Callable[[], Set[str]], ...] = (),
         defaults: tuple[Callable[[], tuple[str, ...]], ...] = (),
+        in_c_order: PlanTable | None = None,
     ) -> None:
         self.request = request
+        self.in_c_order = in_c_order
         self.states = states
         self.defaults = defaults
         #: Whether a framework of the request is known to be installed.
@@ -149,8 +154,8 @@ class PlanTable:
         self.refusals: dict[tuple[object, ...], list[Value]] = {}
 
     def table_for(self, spec: Spec) -> PlanTable:
-        """Return this table, which serves all specs; others depend on the dtype."""
-        return self
+        """Return the plans for a spec, which are the same for all but in Fortran order."""
+        return self if self.in_c_order is None or not has_one_order(spec) else self.in_c_order
 
     def key(self, spec: Spec) -> tuple[object, ...]:
         """Return the key of the class of a spec under the settings of this moment."""
@@ -189,7 +194,7 @@ class TablesByDtype:
 
     def table_for(self, spec: Spec) -> PlanTable:
         """Return the plans for a spec."""
-        return self._tables.get(spec.dtype or "", self._uncast)
+        return self._tables.get(spec.dtype or "", self._uncast).table_for(spec)
 
 
 #: The plans of what a call asks for.
@@ -289,10 +294,11 @@ class PlanCache:
         """Return the table of a request."""
         table = self._tables.get(request)
         if table is None:
-            new = PlanTable(request, *self._settings(request))
             with self.lock:
-                table = self.keep(self._tables, request, new)
-                return self.used(table)
+                in_order = request._replace(order="C")
+                in_c_order = self.table(in_order) if request.order == "F" else None
+                table = PlanTable(request, *self._settings(request), in_c_order)
+                return self.used(self.keep(self._tables, request, table))
         return table
 
     def _settings(

@@ -10,7 +10,16 @@ from interop._model.display import counted_axes
 from interop._model.dtype import bit_carrier, itemsize
 from interop._model.effect import LOSSES, WRITING
 from interop._model.format import Format
-from interop._model.spec import LABELLED, MEMORY_TRAITS, NOMINAL, Spec, trait_text
+from interop._model.spec import (
+    FORTRAN,
+    LABELLED,
+    MEMORY_TRAITS,
+    NOMINAL,
+    NONCONTIGUOUS,
+    Spec,
+    in_any_order,
+    trait_text,
+)
 from interop._model.typing import Value, ValueFunction
 from interop._registry.declared import Declared, Provenance
 
@@ -33,15 +42,18 @@ class ResolvedConversion:
     __slots__ = (
         *("conversion", "devices", "provenance", "source", "target"),
         *("aliases", "effects", "latency", "losses", "requires", "roles", "writes"),
-        *("bits", "drops", "dtypes", "is_sparse", "keeps_order", "ndims", "takes"),
+        *("bits", "copies_in_order", "drops", "dtypes", "is_sparse", "keeps_order", "ndims"),
+        *("takes", "turns"),
     )
     bits: str | None
+    copies_in_order: bool
     drops: Set[str]
     dtypes: Set[str]
     is_sparse: bool
     keeps_order: bool
     ndims: Set[int] | None
     takes: Set[str]
+    turns: bool
 
     def __init__(self, declared: Declared, source: Format, target: Format) -> None:
         conversion = complete(declared.conversion, source, target)
@@ -82,7 +94,8 @@ class ResolvedConversion:
         exports = source.exports.get(conversion.source, source.dtypes)
         self.dtypes = exports if conversion.dtypes is None else exports & conversion.dtypes
         self.ndims = _intersection(conversion.ndims, target.ndims)
-        takes, drops = conversion.takes | conversion.requires, conversion.drops
+        takes = in_any_order(conversion.takes | conversion.requires)
+        drops = in_any_order(conversion.drops)
         # Conversions need not name labels. A step within a framework keeps them, and a step out of
         # it loses them unless it names them. A step that drops a subclass loses what that keeps in
         # its attributes, which counts as labels; a masked array is such a subclass.
@@ -100,6 +113,10 @@ class ResolvedConversion:
         # is not offered where the dtype stays the same.
         casts = source is target and conversion.changes == {"dtype"}
         self.keeps_order = casts and bool(conversion.requires & conversion.adds)
+        self.copies_in_order = conversion.requires & conversion.adds >= NONCONTIGUOUS
+        # Nobody else needs a copy that turns elements into Fortran order.
+        copies = source is target and not conversion.changes
+        self.turns = copies and conversion.adds >= FORTRAN
         return getattr(self, name)
 
     def is_possible(self, devices: frozenset[str]) -> bool:
@@ -162,6 +179,8 @@ class ResolvedConversion:
         divided = question.request.like if self.target.name in question.goals else frozenset()
         division = divided & self.conversion.like
         if self.conversion.like and not division:
+            return
+        if self.turns and question.request.order != "F":
             return
         wrapped = question.formats.get(spec.wrapped or "") if self.target.wrapper else None
         for device in self._devices(spec, question):
@@ -326,7 +345,8 @@ class ResolvedConversion:
     def _traits(self, spec: Spec) -> frozenset[str]:
         traits = spec.traits - self.drops
         if not self.aliases:
-            traits -= MEMORY_TRAITS
+            kept = FORTRAN if self.copies_in_order else frozenset()
+            traits -= MEMORY_TRAITS - kept
         else:
             within = self.source.framework == self.target.framework
             traits = shared_traits(traits, self.target.carries, within=within)

@@ -180,6 +180,10 @@ def explanation(
         ]
         if "drop_mask" in effects:  # zeros for nulls come last
             moves = [*others, moves[0]]
+        needs_copy = request.order and effects & request.forbidden_by_copy
+        if needs_copy and first(planner.searches(spec, request._replace(order=None))):
+            order = keyword("order", request.order)
+            moves.append(f"Or leave out {order}, without which nothing is copied.")
         # A copy gives nothing up, whatever the nearest route may.
         safe = [route for route in nearest if route[1] <= request.forbidden_by_copy]
         if safe and nearest[0] not in safe:
@@ -226,16 +230,25 @@ def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
         )
     if request.dtype and request.dtype not in DTYPES:
         return f"{request.dtype!r} is not a dtype; {unknown_dtype(request.dtype)}"
+    names = " or ".join(request.formats)
+    if request.order and _is_reached(planner, spec, request._replace(order=None)):
+        order = "Fortran" if request.order == "F" else "C"
+        move = f"leave out {keyword('order', request.order)}"
+        return f"{names} values cannot lie in {order} order; {move}."
     if request.copy == WRITABLE:
         request = request._replace(copy=None)
-        shared = planner.searches(spec, request)
-        if any(first(shared, waived=waived) for waived in (frozenset[str](), frozenset(EFFECTS))):
-            names = " or ".join(request.formats)
+        if _is_reached(planner, spec, request):
             return f"{names} arrays cannot be written to; leave out {keyword('copy', WRITABLE)}."
     graph = planner.graph
     if not goals(graph, spec, request):
         return _impossible_goal(graph, spec, request)
     return _missing_conversion(graph, spec, request)
+
+
+def _is_reached(planner: Planner, spec: Spec, request: Request) -> bool:
+    """Tell whether there is a route, refused or not."""
+    searches = planner.searches(spec, request)
+    return any(first(searches, waived=waived) for waived in (frozenset[str](), frozenset(EFFECTS)))
 
 
 def _able(planner: Planner, spec: Spec, request: Request, traits: list[str]) -> str | None:

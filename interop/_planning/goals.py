@@ -7,7 +7,18 @@ from collections.abc import Iterable, Mapping, Set
 from interop._model.device import matches, ordinary
 from interop._model.dtype import narrowed, promoted
 from interop._model.format import Format
-from interop._model.spec import DIVISIONS, LABELLED, MEMORY_TRAITS, NOMINAL, UNWRITABLE, WEAK, Spec
+from interop._model.spec import (
+    COLUMN_TRAITS,
+    DIVISIONS,
+    FORTRAN,
+    LABELLED,
+    MEMORY_TRAITS,
+    NOMINAL,
+    NONCONTIGUOUS,
+    UNWRITABLE,
+    WEAK,
+    Spec,
+)
 from interop._request.keywords import WRITABLE
 from interop._request.request import Request
 
@@ -30,9 +41,13 @@ def goals(graph: Graph, spec: Spec, request: Request) -> dict[str, Goal]:
         holds = fits and (unchanged or dtype in held(graph, spec, target, device))
         if request.copy == WRITABLE and name != spec.format and graph.is_locked(name):
             continue
+        carries = _carries(graph, spec, target, request)
+        if request.order == "F" and not (_has_order(target) and carries >= FORTRAN):
+            continue
         if holds and target.home(device) == device:
-            carries = _carries(graph, spec, target, request)
-            goals[name] = Goal(dtype, device, carries, _division(graph, spec, target, request))
+            requires = _division(graph, spec, target, request)
+            requires |= FORTRAN if request.order == "F" else frozenset()
+            goals[name] = Goal(dtype, device, carries, requires)
     return goals
 
 
@@ -76,10 +91,18 @@ def _carries(graph: Graph, spec: Spec, target: Format, request: Request) -> froz
         carries |= spec.traits
     if request.copy == WRITABLE:
         carries -= UNWRITABLE & MEMORY_TRAITS
+    if request.order == "C" and _has_order(target):
+        carries -= NONCONTIGUOUS | FORTRAN
     # With dtype= all columns must have that dtype, with a numbered device= all parts be on it.
     if request.dtype:
         carries -= {"mixed"}
     return carries - DIVISIONS if ":" in (request.device or "") else carries
+
+
+def _has_order(target: Format) -> bool:
+    """Tell whether the elements of a format lie in an order; the columns of tables lie apart."""
+    is_table = target.ndims == {2} and not COLUMN_TRAITS.isdisjoint(target.carries)
+    return target.is_dense and not is_table
 
 
 def _default_dtype(spec: Spec, target: Format, device: str) -> str | None:

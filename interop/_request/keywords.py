@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Final, NamedTuple
 
-from interop._model.typing import CopyLike, EffectNames, TargetLike, Value
+from interop._model.typing import CopyLike, EffectNames, OrderLike, TargetLike, Value
 from interop.errors import BadRequestError
 
 from .policy import reusable
@@ -29,6 +29,7 @@ class Keywords(NamedTuple):
     out: Value = None
     allow: EffectNames = ()
     forbid: EffectNames = ()
+    order: OrderLike = None
     stream: object = None
 
     def __str__(self) -> str:
@@ -53,10 +54,13 @@ def checked(keywords: Keywords) -> Keywords:
     Raises
     ------
     BadRequestError
-        `copy` or `stream` is not a valid value, or `allow` or `forbid` does not name effects.
+        `copy`, `order` or `stream` is not a valid value, or `allow` or `forbid` does not name
+        effects.
     """
     if keywords.copy is not None:
         _check_copy(keywords.copy)
+    if keywords.order is not None:
+        _check_order(keywords.order)
     if keywords.stream is not None:
         _check_stream(keywords.stream)
     allow, forbid = reusable(keywords.allow, "allow"), reusable(keywords.forbid, "forbid")
@@ -69,6 +73,12 @@ def _check_copy(copy: object) -> None:
     """Refuse values that only compare equal to True or False: 1, 0 and NumPy's booleans."""
     if not (isinstance(copy, bool) or (isinstance(copy, str) and copy == WRITABLE)):
         msg = f"copy must be None, True, False or 'writable', got {copy!r}."
+        raise BadRequestError(msg)
+
+
+def _check_order(order: object) -> None:
+    if not (isinstance(order, str) and order in ("C", "F")):
+        msg = f"order must be None, 'C' or 'F', got {order!r}."
         raise BadRequestError(msg)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from interop._model.dialect import keyword, on_command_line
 from interop._model.effect import COPYING, LOCKING
-from interop._model.typing import CopyLike
+from interop._model.typing import CopyLike, OrderLike
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError
 
@@ -36,6 +36,8 @@ class Request(NamedTuple):
         The effects that the call itself forbids.
     like : frozenset of str
         How the value in ``like=`` is divided over devices or processes, if it is.
+    order : "C", "F" or None
+        The order in which the elements of a dense result lie. None: any.
     """
 
     formats: tuple[str, ...]
@@ -45,6 +47,7 @@ class Request(NamedTuple):
     policy: Policy = Policy()
     forbid: frozenset[str] = frozenset()
     like: frozenset[str] = frozenset()
+    order: OrderLike = None
 
     @property
     def permitted(self) -> frozenset[str]:
@@ -74,7 +77,12 @@ class Request(NamedTuple):
         )
 
     def _keywords(self) -> list[tuple[str, object]]:
-        keywords = {"dtype": self.dtype, "device": self.device, "copy": self.copy}
+        keywords = {
+            "dtype": self.dtype,
+            "device": self.device,
+            "copy": self.copy,
+            "order": self.order,
+        }
         return [(name, value) for name, value in keywords.items() if value is not None]
 
     def __str__(self) -> str:
@@ -101,6 +109,7 @@ def resolved(
         adjusted(base, keywords.allow, keywords.forbid),
         effect_names(keywords.forbid, "forbid"),
         division,
+        keywords.order,
     )
     contradictory = request.forbidden_by_copy & effect_names(keywords.allow, "allow")
     if contradictory:

@@ -8,6 +8,7 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from interop._model.dtype import DTYPES
+from interop._model.spec import FORTRAN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -227,8 +228,8 @@ def memory_traits(*arrays: Any) -> frozenset[str]:
     Returns
     -------
     frozenset of str
-        Of ``"readonly"``, ``"unaligned"``, ``"noncontiguous"``, ``"negative_strides"`` and
-        ``"broadcast"``.
+        Of ``"readonly"``, ``"unaligned"``, ``"noncontiguous"``, ``"fortran"``,
+        ``"negative_strides"`` and ``"broadcast"``.
     """
     flags, aligned = _ORDINARY, True
     for array in arrays:
@@ -242,6 +243,8 @@ def memory_traits(*arrays: Any) -> frozenset[str]:
         traits |= {"unaligned"}
     if flags & _CONTIGUOUS:
         return traits
+    if all(array.flags.f_contiguous for array in arrays):
+        traits |= FORTRAN
     scattered = (array for array in arrays if not array.flags.c_contiguous)
     return traits.union(*(_scattered_traits(array) for array in scattered))
 
@@ -302,7 +305,9 @@ def _interlock(first: tuple[int, int], second: tuple[int, int], itemsize: int) -
     return not common or second[0] // common >= first[1] or first[0] // common >= second[1]
 
 
-def stride_traits(shape: Sequence[int], strides: Sequence[int]) -> frozenset[str]:
+def stride_traits(
+    shape: Sequence[int], strides: Sequence[int], itemsize: int = 0
+) -> frozenset[str]:
     """Return the traits of a strided array that is not one C-ordered block.
 
     The caller has to know that it is not one: a C-ordered block is called noncontiguous as well.
@@ -311,12 +316,15 @@ def stride_traits(shape: Sequence[int], strides: Sequence[int]) -> frozenset[str
     ----------
     shape : sequence of int, in elements
     strides : sequence of int, in bytes or elements
+    itemsize : int, in the unit of the strides
+        What one element takes; 0 if nobody asks whether the array is one block in Fortran order.
 
     Returns
     -------
     frozenset of str
-        Empty if no axis has more than one element; else ``"noncontiguous"``, with
-        ``"negative_strides"`` and ``"broadcast"`` where a stride is negative or zero.
+        Empty if no axis has more than one element; else ``"noncontiguous"``, with ``"fortran"`` for
+        a block in Fortran order, and with ``"negative_strides"`` and ``"broadcast"`` where a stride
+        is negative or zero.
     """
     # An axis of length 1 is never stepped along, whatever its stride.
     steps = [step for length, step in zip(shape, strides, strict=True) if length > 1]
@@ -327,4 +335,16 @@ def stride_traits(shape: Sequence[int], strides: Sequence[int]) -> frozenset[str
         traits.add("negative_strides")
     if 0 in steps:
         traits.add("broadcast")
+    if itemsize and is_contiguous(shape[::-1], strides[::-1], itemsize):
+        traits.add("fortran")
     return frozenset(traits)
+
+
+def is_contiguous(shape: Sequence[int], strides: Sequence[int], itemsize: int = 1) -> bool:
+    """Tell whether elements are one C-ordered block; strides count in the unit of `itemsize`."""
+    expected = itemsize
+    for length, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if length != 1 and stride != expected:
+            return False
+        expected *= length
+    return True

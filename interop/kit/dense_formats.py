@@ -16,14 +16,8 @@ from interop._model.typing import Value, ValueFunction
 from interop.errors import HandOffError, PluginError
 
 from .array_api import recast
-from .arrays import COPY, DTYPE, EMPTY, overlaps, stride_traits
-from .dlpack import (
-    CheckedProducer,
-    Export,
-    checked_export,
-    device_named,
-    is_contiguous,
-)
+from .arrays import COPY, DTYPE, EMPTY, is_contiguous, overlaps, stride_traits
+from .dlpack import CheckedProducer, Export, checked_export, device_named
 from .reference import Reference, referred
 
 #: Traits of memory that no attribute tells.
@@ -314,7 +308,7 @@ def _layout_traits(
     """Return the traits of strides in which one element counts as `size`; None: C order."""
     if strides is None or 0 in shape or is_contiguous(shape, strides, size):
         return EMPTY
-    traits = stride_traits(shape, strides)
+    traits = stride_traits(shape, strides, size)
     return traits | {"broadcast"} if overlaps(shape, strides, size) else traits
 
 

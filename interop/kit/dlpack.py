@@ -21,7 +21,7 @@ from interop._model.device import PAGE_LOCKED
 from interop._model.typing import Value
 from interop.errors import Declined, HandOffError
 
-from .arrays import extent, overlaps
+from .arrays import extent, is_contiguous, overlaps
 
 #: A PyCapsule, which has no type of its own in Python.
 Capsule: TypeAlias = Any
@@ -586,16 +586,6 @@ def _span(
         return 0, 0, f"has a shape {shape} and strides {strides} beyond all memory", False, False
     contiguous = strides is None or is_contiguous(shape, strides)
     return low * itemsize, (high + 1) * itemsize, "", backwards, contiguous
-
-
-def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int = 1) -> bool:
-    """Tell whether elements are one C-ordered block; strides count in the unit of `itemsize`."""
-    expected = itemsize
-    for length, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if length != 1 and stride != expected:
-            return False
-        expected *= length
-    return True
 
 
 def _refuse_memory(

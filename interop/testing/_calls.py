@@ -8,7 +8,14 @@ from interop._api.inspection import Inspection
 from interop._execution.trace import trace
 from interop._model.device import matches
 from interop._model.effect import COPYING, LOSSES
-from interop._model.spec import MEMORY_TRAITS, TRAITS, Spec
+from interop._model.spec import (
+    FORTRAN,
+    MEMORY_TRAITS,
+    TRAITS,
+    Spec,
+    has_one_order,
+    in_any_order,
+)
 from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
 from interop._planning.plan import Plan, StepDeclined
@@ -282,10 +289,15 @@ class Caller:
         notes.judge("effects", self._problem_of_effects(trial, actual, step))
 
     def _problem_of_traits(self, trial: Trial, actual: Spec, step: Step) -> str:
-        promised = step.after.traits
+        promised = in_any_order(step.after.traits)
         extra = sorted(actual.traits - promised - LOCKED - {"weak"})  # seen in the numbers
         # A value may lie plainer in memory than promised, but its meaning must not change.
         lost = sorted(promised - actual.traits - MEMORY_TRAITS - self._harmless(step))
+        turned = step.after.traits & FORTRAN - step.before.traits
+        if turned - actual.traits and not has_one_order(actual):
+            return (
+                f"{self.label} returns a result that is not 'fortran', which it declares ({trial})"
+            )
         if extra:
             is_dropped = extra[0] in step.before.traits
             claim = "but declares that it drops that" if is_dropped else "which it does not declare"

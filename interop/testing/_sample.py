@@ -20,7 +20,7 @@ from interop._api.inspection import Inspection
 from interop._model.device import device_type, matches
 from interop._model.dtype import DTYPES
 from interop._model.format import Format, Parts
-from interop._model.spec import MEMORY_TRAITS, Spec
+from interop._model.spec import MEMORY_TRAITS, Spec, in_any_order
 from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
 from interop._planning.question import Question
@@ -182,7 +182,9 @@ def step_on(
     if not conversion.takes_value(spec):
         return None
     dtypes, devices = (dtype,) if dtype else (), (device,) if device else ()
-    request = Request((conversion.target.name,), dtype or spec.dtype)
+    request = Request(
+        (conversion.target.name,), dtype or spec.dtype, order="F" if conversion.turns else None
+    )
     question = Question(spec, request, {}, dtypes, devices, {})
     for step in conversion.steps(spec, question):
         is_there = device is None or matches(step.after.device, device_type(device))
@@ -447,7 +449,8 @@ def _foreign_value(interop: Interop, format_: Format, recipe: Recipe) -> Value:
         if hasattr(value, protocol):
             foreign = varied(format_, _behind(protocol, value), variants)
             # Frameworks describe the same memory differently.
-            if interop.spec(foreign).traits == recipe.traits:
+            traits = interop.spec(foreign).traits
+            if recipe.traits <= traits <= in_any_order(recipe.traits):
                 return foreign
     msg = f"no format holds {recipe.dtype} and offers {protocol} with these traits"
     raise Declined(msg)

@@ -25,6 +25,7 @@ from interop.kit import (
     CheckedProducer,
     Export,
     checked_export,
+    stride_traits,
 )
 from interop.plugin import (
     DTYPES,
@@ -365,11 +366,16 @@ def _traits(value: Producer, exported: Export) -> frozenset[str]:
         "readonly": exported.readonly or writeable is False,
         "immutable": writeable is None,
         "noncontiguous": not exported.contiguous,
+        "fortran": not exported.contiguous and _is_fortran(exported),
         "negative_strides": exported.backwards and _is_walked_backwards(exported),
         "broadcast": exported.broadcast,
         "unaligned": not exported.aligned,
     }
     return frozenset(trait for trait, holds in present.items() if holds)
+
+
+def _is_fortran(exported: Export) -> bool:
+    return "fortran" in stride_traits(exported.shape, exported.strides or (), 1)
 
 
 def _is_walked_backwards(exported: Export) -> bool:

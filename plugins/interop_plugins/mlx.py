@@ -218,7 +218,7 @@ def describe(value: mx.array) -> Spec:
         traits = frozenset({_reason(error)})
     else:
         if value.size and not view.c_contiguous:
-            traits |= stride_traits(view.shape or (), view.strides or ())
+            traits |= stride_traits(view.shape or (), view.strides or (), view.itemsize)
         device = _device(value)
     if type(value) not in _plain_types and not _is_plain(value):
         traits |= _SUBCLASS

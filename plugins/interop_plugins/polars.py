@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
     Extents: TypeAlias = tuple[tuple[int, int], ...]
 
-_READONLY, _NONCONTIGUOUS = frozenset({"readonly"}), frozenset({"noncontiguous"})
+_READONLY, _FORTRAN = frozenset({"readonly"}), frozenset({"noncontiguous", "fortran"})
 _IMMUTABLE, _MASKED = frozenset({"immutable"}), frozenset({"masked"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 _MIXED, _NESTED = frozenset({"mixed"}), frozenset({"nested"})
@@ -104,7 +104,7 @@ _ROWS = frozenset(
 #: The kinds of columns that a frame of truth values does not have.
 _NO_BITS = COLUMN_TRAITS - {"bit_columns"}
 #: The traits of a DataFrame with columns of any kind.
-_ANY_COLUMNS = _CARRIED | _SEVERAL | _UNKNOWN_DTYPE | _NONCONTIGUOUS | COLUMN_TRAITS
+_ANY_COLUMNS = _CARRIED | _SEVERAL | _UNKNOWN_DTYPE | _FORTRAN | COLUMN_TRAITS
 _ANY_COLUMNS |= _ODD_COLUMNS
 
 #: How many elements are written at a time.
@@ -300,8 +300,8 @@ def _inspect_frame(frame: pl.DataFrame) -> tuple[str, frozenset[str]]:
     traits = _IMMUTABLE | mixed
     if nulls or mixed or name == "bool" or not _is_one_block(frame):
         traits |= _SCATTERED
-    elif frame.width > 1:
-        traits |= _NONCONTIGUOUS
+    elif min(frame.shape) > 1:
+        traits |= _FORTRAN
     return name, traits | _MASKED if nulls else traits
 
 
@@ -757,7 +757,7 @@ def _tables() -> Iterable[Conversion]:
     No cast is made, so that none of them is `narrow`.
     """
     gone = frozenset({"one_column"}) | _ROWS | MEMORY_TRAITS | COLUMN_TRAITS
-    gone -= _NONCONTIGUOUS | {"bit_columns"}
+    gone -= _FORTRAN | {"bit_columns"}
     gone |= frozenset(f"{dtype} columns" for dtype in _COLUMN_DTYPES) - _SEVERAL
     anything = _CARRIED | _SEVERAL | _ODD_COLUMNS | _UNKNOWN_DTYPE | _LABELLED | gone
     anything |= {"bit_columns"}
@@ -784,7 +784,7 @@ def _series_of_arrow() -> Iterable[Conversion]:
         yield out(requires=traits, effects=COPY, name="series_to_pyarrow")
     back = partial(Conversion, "arrow_c_array", "polars.series", from_stream, adds=_IMMUTABLE)
     locks = _IMMUTABLE | _READONLY
-    drops = _READONLY | _NONCONTIGUOUS | {"chunked", "unaligned"}
+    drops = _READONLY | _FORTRAN | {"chunked", "unaligned"}
     back = partial(back, drops=drops, shares=True)
     yield back(takes=locks | _LABELLED, dtypes=_SHARED, cost=Cost(3e-5), name="share_stream")
     copied = {"effects": COPY, "cost": Cost(4e-5, 2e10)}
@@ -830,7 +830,7 @@ def _masks() -> Iterable[Conversion]:
         function=gather_frame_with_nulls,
         takes=scattered | COLUMN_TRAITS | _SEVERAL,
         drops=_SCATTERED | COLUMN_TRAITS | _SEVERAL,
-        adds=_NONCONTIGUOUS,
+        adds=_FORTRAN,
         cost=_COLUMNS,
     )
 
@@ -891,10 +891,10 @@ def _series_to_numpy() -> Iterable[Conversion]:
 
 def _frames_to_numpy() -> Iterable[Conversion]:
     frame = partial(Conversion, "polars.dataframe", "numpy")
-    block = _IMMUTABLE | _NONCONTIGUOUS
+    block = _IMMUTABLE | _FORTRAN
     share = partial(frame, to_numpy, name="block_to_numpy", cost=Cost(4e-6))
     yield share(dtypes=_SHARED, takes=block, adds=_READONLY)
-    make = partial(frame, adds=_NONCONTIGUOUS, cost=_COLUMNS)
+    make = partial(frame, adds=_FORTRAN, cost=_COLUMNS)
     yield from _decimals(make, gather_frame, "dataframe")
     cast = partial(make, gather_frame, changes=DTYPE, result=Result(dtypes=_DTYPES))
     yield cast(
@@ -957,7 +957,7 @@ def _from_numpy() -> Iterable[Conversion]:
         name="to_bits",
     )
     frame = partial(copy, "polars.dataframe", to_frame, cost=_COLUMNS)
-    yield frame(dtypes=_SHARED, adds=_IMMUTABLE | _NONCONTIGUOUS)
+    yield frame(dtypes=_SHARED, adds=_IMMUTABLE | _FORTRAN)
     bits = _IMMUTABLE | _SCATTERED | {"bit_columns"}
     yield frame(dtypes=_BOOL, adds=bits, name="to_frame_of_bits")
 
@@ -988,7 +988,7 @@ def _frame_casts() -> Iterable[Unary]:
     """Yield the steps within DataFrames, which keep the names; casts make one block of numbers."""
     adds = _IMMUTABLE | _SCATTERED
     yield Copy(copy_frame, takes=_ANY_COLUMNS, adds=adds, cost=_COLUMNS)
-    block = _IMMUTABLE | _NONCONTIGUOUS
+    block = _IMMUTABLE | _FORTRAN
     make = partial(Cast, recast_frame, takes=block | COLUMN_TRAITS, adds=block, cost=_COLUMNS)
     bits = _IMMUTABLE | _SCATTERED | {"bit_columns"}
     yield make(_SHARED, drops=COLUMN_TRAITS)

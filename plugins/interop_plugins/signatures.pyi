@@ -56,7 +56,7 @@ import xarray
 # end imports
 from interop._api.leaves import Others as OtherLeaves
 from interop._model.spec import Spec
-from interop._model.typing import CopyLike, EffectNames
+from interop._model.typing import CopyLike, EffectNames, OrderLike
 from interop._planning.route import Route
 
 T = TypeVar("T")
@@ -144,7 +144,7 @@ FormatName: TypeAlias = Literal["array", "array_api_strict", "array_interface", 
 DtypeName: TypeAlias = Literal["bf16", "bfloat16", "bool", "bool_", "c16", "c8", "clongdouble", "complex", "complex128", "complex32", "complex64", "double", "f2", "f32", "f4", "f64", "f8", "float", "float16", "float32", "float4_e2m1fn", "float64", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "fp16", "fp32", "fp64", "half", "i1", "i16", "i2", "i32", "i4", "i64", "i8", "int", "int1", "int16", "int2", "int32", "int4", "int64", "int8", "long", "longdouble", "short", "single", "u1", "u16", "u2", "u32", "u4", "u64", "u8", "uint", "uint1", "uint16", "uint2", "uint32", "uint4", "uint64", "uint8"]
 KindName: TypeAlias = Literal["bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating", "numeric"]
 DeviceName: TypeAlias = Literal["cpu", "cuda", "cuda_host", "ext_dev", "mps", "oneapi", "rocm", "tpu", "xpu", "cpu:0", "cpu:1", "cpu:2", "cpu:3", "cpu:4", "cpu:5", "cpu:6", "cpu:7", "cpu:8", "cpu:9", "cpu:10", "cpu:11", "cpu:12", "cpu:13", "cpu:14", "cpu:15", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7", "cuda:8", "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15", "ext_dev:0", "ext_dev:1", "ext_dev:2", "ext_dev:3", "ext_dev:4", "ext_dev:5", "ext_dev:6", "ext_dev:7", "ext_dev:8", "ext_dev:9", "ext_dev:10", "ext_dev:11", "ext_dev:12", "ext_dev:13", "ext_dev:14", "ext_dev:15", "oneapi:0", "oneapi:1", "oneapi:2", "oneapi:3", "oneapi:4", "oneapi:5", "oneapi:6", "oneapi:7", "oneapi:8", "oneapi:9", "oneapi:10", "oneapi:11", "oneapi:12", "oneapi:13", "oneapi:14", "oneapi:15", "rocm:0", "rocm:1", "rocm:2", "rocm:3", "rocm:4", "rocm:5", "rocm:6", "rocm:7", "rocm:8", "rocm:9", "rocm:10", "rocm:11", "rocm:12", "rocm:13", "rocm:14", "rocm:15", "tpu:0", "tpu:1", "tpu:2", "tpu:3", "tpu:4", "tpu:5", "tpu:6", "tpu:7", "tpu:8", "tpu:9", "tpu:10", "tpu:11", "tpu:12", "tpu:13", "tpu:14", "tpu:15", "xpu:0", "xpu:1", "xpu:2", "xpu:3", "xpu:4", "xpu:5", "xpu:6", "xpu:7", "xpu:8", "xpu:9", "xpu:10", "xpu:11", "xpu:12", "xpu:13", "xpu:14", "xpu:15"]
-TraitName: TypeAlias = Literal["readonly", "immutable", "noncontiguous", "negative_strides", "broadcast", "byteswapped", "unaligned", "grad", "conj", "neg", "labelled", "masked", "not_numbers", "untyped", "several_dtypes", "mixed", "bit_columns", "byte_columns", "category_columns", "chunked_columns", "object_columns", "strided_columns", "text_columns", "view_columns", "zoned_columns", "weak", "uncoalesced", "replicated", "sharded", "distributed", "subclass", "scalar", "matrix", "hybrid", "batched", "zero_tensor", "meta", "traced", "nested", "unknown_shape", "unknown_dtype", "no_storage", "packed", "biased", "per_block"]
+TraitName: TypeAlias = Literal["readonly", "immutable", "noncontiguous", "fortran", "negative_strides", "broadcast", "byteswapped", "unaligned", "grad", "conj", "neg", "labelled", "masked", "not_numbers", "untyped", "several_dtypes", "mixed", "bit_columns", "byte_columns", "category_columns", "chunked_columns", "object_columns", "strided_columns", "text_columns", "view_columns", "zoned_columns", "weak", "uncoalesced", "replicated", "sharded", "distributed", "subclass", "scalar", "matrix", "hybrid", "batched", "zero_tensor", "meta", "traced", "nested", "unknown_shape", "unknown_dtype", "no_storage", "packed", "biased", "per_block"]
 # end names
 # fmt: on
 
@@ -284,6 +284,7 @@ class ArrayKeywords(TypedDict, total=False):
 class Keywords(ArrayKeywords, total=False):
     """The keywords that a call may have beside ``to=``."""
 
+    order: OrderLike
     stream: object
 
 # What containers have that come out as what they were.
@@ -468,7 +469,7 @@ class Convert:
     @overload
     def __call__(self, x: object, /, *, out: T, **keywords: Unpack[OutKeywords]) -> T: ...
 convert: Convert
-"""``convert(x, /, to=None, *, like=None, dtype=None, device=None, copy=None, out=None, allow=(), forbid=(), stream=None)``
+"""``convert(x, /, to=None, *, like=None, dtype=None, device=None, copy=None, order=None, out=None, allow=(), forbid=(), stream=None)``
 
 Convert `x` to another format by the cheapest correct route.
 
@@ -503,10 +504,14 @@ copy : bool or "writable", optional
     None: share memory if at all possible. True: the result owns fresh writable memory.
     False: never copy, in any step; raise instead. "writable": share memory unless it is
     read-only or an immutable framework's, so that the result can be written to.
+order : {"C", "F"}, optional
+    The order in which the elements of a dense result lie in memory, as for `numpy.asarray`:
+    they are copied only if they do not lie so. By default any, so that memory can be
+    shared. Tables, lists, sparse and lazy arrays serve as "C", and are refused as "F".
 out : array, optional
     An array into which the result is written; it is returned. It decides format, dtype
-    and device, so `to`, `like`, `dtype`, `device` and ``copy=False`` are refused beside
-    it. It is consent to narrow to its dtype, unless ``forbid="narrow"``.
+    and device, so `to`, `like`, `dtype`, `device`, `order` and ``copy=False`` are refused
+    beside it. It is consent to narrow to its dtype, unless ``forbid="narrow"``.
 allow, forbid : str or iterable of str
     Effects permitted or refused in this call.
 stream : int or object, optional
@@ -684,7 +689,7 @@ class Converter:
     @overload
     def __call__(self, *, like: T, **keywords: Unpack[Keywords]) -> Callable[[object], T]: ...
 converter: Converter
-"""``converter(to=None, *, like=None, dtype=None, device=None, copy=None, allow=(), forbid=(), stream=None)``
+"""``converter(to=None, *, like=None, dtype=None, device=None, copy=None, order=None, allow=(), forbid=(), stream=None)``
 
 Resolve a request once, for hot loops.
 
@@ -692,7 +697,7 @@ The converter keeps the policy that is in force when it is made.
 
 Parameters
 ----------
-to, like, dtype, device, copy, allow, forbid, stream
+to, like, dtype, device, copy, order, allow, forbid, stream
     As for `convert`, which also takes `out`.
 
 Returns
@@ -845,7 +850,7 @@ class Plan:
     @overload
     def __call__(self, x_or_spec: object, /, *, like: T, **keywords: Unpack[Keywords]) -> RouteTo[T]: ...
 plan: Plan
-"""``plan(x_or_spec, /, to=None, *, like=None, dtype=None, device=None, copy=None, allow=(), forbid=(), stream=None)``
+"""``plan(x_or_spec, /, to=None, *, like=None, dtype=None, device=None, copy=None, order=None, allow=(), forbid=(), stream=None)``
 
 Return the route that `convert` would take, without touching the data.
 
@@ -853,7 +858,7 @@ Parameters
 ----------
 x_or_spec : object or Spec
     A value, or the spec of one; no framework and no device is needed to plan from a spec.
-to, like, dtype, device, copy, allow, forbid, stream
+to, like, dtype, device, copy, order, allow, forbid, stream
     As for `convert`, which also takes `out`.
 
 Returns
@@ -896,7 +901,7 @@ class ConvertTree:
     @overload
     def __call__(self, tree: T, /, to: Target | None = None, *, cast_all: bool = False, others: OtherLeaves = "keep", lists: Literal["open", "arrays"] = "open", progress: bool = False, consume: bool = False, like: object = None, **keywords: Unpack[Keywords]) -> T: ...  # type: ignore[overload-cannot-match]
 convert_tree: ConvertTree
-"""``convert_tree(tree, /, to=None, *, like=None, dtype=None, device=None, copy=None, allow=(), forbid=(), stream=None, cast_all=False, others='keep', lists='open', progress=False, consume=False)``
+"""``convert_tree(tree, /, to=None, *, like=None, dtype=None, device=None, copy=None, order=None, allow=(), forbid=(), stream=None, cast_all=False, others='keep', lists='open', progress=False, consume=False)``
 
 Convert every array in nested containers.
 
@@ -909,7 +914,7 @@ Parameters
 ----------
 tree : object
     It is left as it is, unless `consume` is set.
-to, like, dtype, device, copy, allow, forbid, stream
+to, like, dtype, device, copy, order, allow, forbid, stream
     As for `convert`, for every array; but no array gets the labels of `like`, and `dtype`
     is for the arrays of its kind: of reals, of integers, of bools or of complex numbers.
     Arrays of another kind keep their dtype, so that a cast of weights leaves token ids and

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     Labelled: TypeAlias = xr.Variable | xr.DataArray
     LabelledT = TypeVar("LabelledT", xr.Variable, xr.DataArray)
 
-_MATERIALIZE = frozenset({"materialize"})
+_MATERIALIZE, _FORTRAN = frozenset({"materialize"}), frozenset({"noncontiguous", "fortran"})
 _UNLOADED, _FILL_VALUE = frozenset({"unloaded"}), frozenset({"fill_value"})
 
 #: The dtypes that NumPy holds, and those that it holds without ml_dtypes.
@@ -180,6 +180,12 @@ def recast(value: LabelledT, *, dtype: str) -> LabelledT:
     return _relabelled(value, copy)
 
 
+def copy_to_fortran(value: LabelledT) -> LabelledT:
+    """Return a value under the same names around a copy of the array in Fortran order."""
+    data = _variable(value).data
+    return _relabelled(value, _converted(data, dtype=interop.spec(data).dtype, order="F"))
+
+
 def _cast(data: Array, dtype: str) -> Array:
     import numpy as np
 
@@ -192,13 +198,13 @@ def _cast(data: Array, dtype: str) -> Array:
     return out
 
 
-def _converted(data: AnyArray, dtype: Any) -> AnyArray:
+def _converted(data: AnyArray, dtype: Any, order: Any = None) -> AnyArray:
     """Return a copy of an array in its own format."""
     spec = interop.spec(data)
     name: Any = spec.format  # type checkers take known names only, of dtypes as well
     try:
         if dtype == spec.dtype:
-            return interop.convert(data, name, copy=True)
+            return interop.convert(data, name, copy=True, order=order)
         return interop.convert(data, name, dtype=dtype)
     except RefusedError as refusal:
         msg = f"it holds a {_type_name(data)}: {refusal}"
@@ -306,6 +312,10 @@ def _wrap_cast_and_load(name: str, wrap: Callable[[AnyArray], Labelled]) -> Iter
         yield Conversion(wrapped, name, wrap, devices={device}, takes=traits, cost=Cost(1e-5))
     cast = partial(Conversion, name, name, recast, takes=MEMORY_TRAITS | _FILL_VALUE, changes=DTYPE)
     yield cast(effects=COPY, cost=Cost(3e-5, 8e9))
+    cost = Cost(4e-5, 6e9)
+    yield Conversion(
+        name, name, copy_to_fortran, MEMORY_TRAITS, COPY, cost, devices=None, adds=_FORTRAN
+    )
     yield cast(
         requires=_UNLOADED,
         drops=_UNLOADED,

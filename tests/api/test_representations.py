@@ -89,7 +89,7 @@ def test_a_spec_shows_the_fields_that_say_something() -> None:
     cells = dict(row for row in _Table(spec._repr_html_()).rows if row[0])
     assert cells["format"] == "numpy"
     assert cells["shape"] == "[3, 2]"
-    assert cells["traits"] == "['noncontiguous']"
+    assert cells["traits"] == "['fortran', 'noncontiguous']"
 
 
 def test_names_of_plugins_are_escaped_in_html() -> None:

@@ -55,6 +55,27 @@ def test_torch_to_cupy(cupy: Any, torch: Any, dtype: str, layout: str) -> None:
     assert equal(array.get(), LAYOUTS[layout](host(dtype)))
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("source", ["cupy", "torch"])
+@pytest.mark.parametrize("target", ["cupy", "torch", "numpy"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_results_lie_in_the_order_asked_for(
+    cupy: Any, source: str, target: str, layout: str, order: Any
+) -> None:
+    """An array lies as asked, and a copy is made on the device only if it did not."""
+    value = interop.convert(LAYOUTS[layout](on_device(cupy, "float32")), to=source)
+    free = interop.convert(value, to="cupy")
+    flags = free.flags
+    lies = flags.c_contiguous if order == "C" else flags.f_contiguous
+    result = interop.convert(value, to=target, order=order)
+    array = result if target == "numpy" else interop.convert(result, to="cupy")
+    assert array.flags.c_contiguous if order == "C" else array.flags.f_contiguous
+    if target != "numpy" and array.size:
+        assert (array.data.ptr == free.data.ptr) == lies
+        assert array.device == free.device
+    assert equal(array if target == "numpy" else array.get(), LAYOUTS[layout](host("float32")))
+
+
 def test_writes_are_seen_on_both_sides(cupy: Any, torch: Any) -> None:
     """What one side writes the other reads."""
     array = cupy.zeros((4, 4), "float32")

@@ -154,6 +154,16 @@ def test_strides_tell_the_traits_of_a_layout(
     assert stride_traits(shape, strides) == traits | {"noncontiguous"}
 
 
+def test_strides_tell_fortran_order_if_the_size_of_an_element_is_known() -> None:
+    """A block whose first axis varies fastest is in Fortran order; one with gaps is not."""
+    fortran = {"noncontiguous", "fortran"}
+    assert stride_traits((4, 6), (1, 4), 1) == stride_traits((4, 6), (8, 32), 8) == fortran
+    assert stride_traits((4, 1, 6), (8, 7, 32), 8) == fortran
+    for shape, strides in (((4, 6), (16, 64)), ((4, 6), (8, 40)), ((2, 3, 4), (8, 64, 16))):
+        assert stride_traits(shape, strides, 8) == {"noncontiguous"}
+    assert stride_traits((4, 6), (0, 0)) == {"noncontiguous", "broadcast"}
+
+
 def test_one_element_is_one_block() -> None:
     """Where no axis is stepped along, strides say nothing."""
     assert stride_traits((1, 1), (8, -8)) == stride_traits((), ()) == frozenset()
@@ -175,7 +185,7 @@ def _at(offset: int, dtype: str) -> np.ndarray:
     ("array", "traits"),
     [
         (np.zeros((2, 3)), ""),
-        (np.zeros((2, 3)).T, "noncontiguous"),
+        (np.zeros((2, 3)).T, "noncontiguous fortran"),
         (np.zeros((3, 1)).T[::-1], ""),
         (np.zeros(6)[::-1], "noncontiguous negative_strides"),
         (np.broadcast_to(np.zeros(3), (2, 3)), "noncontiguous broadcast readonly"),

@@ -327,7 +327,7 @@ def test_warp_in_ten_lines(in_subprocess: Callable[[str], str]) -> None:
         import warp
         warp.config.quiet = True
         assert type(value) is warp.array and value.ptr == array.ctypes.data
-        assert interop.spec(value).traits == {"noncontiguous"}, interop.spec(value)
+        assert interop.spec(value).traits == {"noncontiguous", "fortran"}, interop.spec(value)
         assert interop.convert(value, to="torch").data_ptr() == array.ctypes.data
         graph = warp.zeros(3, dtype=float, requires_grad=True)
         assert interop.plan(graph, to="numpy").effects == {"detach"}

@@ -281,6 +281,12 @@ def exits_when_it_copies(grid: Grid) -> Grid:
 LIARS = table(
     globals(),
     Liar(
+        "turns_nothing",
+        "Declares a copy in Fortran order, and makes one in C order.",
+        Caught("grid → grid: copy", "traits", "that is not 'fortran', which it declares"),
+        lambda: [grid_format(), *changed("copy", adds={"noncontiguous", "fortran"})],
+    ),
+    Liar(
         "costs_the_world",
         "Declares a thousand times the time that it takes.",
         Caught("grid → grid: copy", "cost", "of its declared cost"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import ml_dtypes
@@ -12,6 +13,7 @@ import pytest
 import interop
 from interop import Conversion, Cost, Format, Interop, Route, Spec
 from interop.plugin import Result, make_spec
+from interop_plugins.cupy import dense as cupy_dense
 from interop_plugins.cupy.describe import memory
 from interop_plugins.cupy.sparse import unpack_coo
 from tests.cases import together
@@ -414,6 +416,41 @@ def test_planning_imports_nothing(in_subprocess: Callable[..., str]) -> None:
     assert printed.strip() == "[]"
 
 
+# ---------------------------------------------------------------------- order
+
+
+def test_plans_the_order_on_the_device() -> None:
+    """What does not lie as asked is copied on its device, and nothing else."""
+    spec = make_spec("cupy", "float32", device="cuda:1", shape=LARGE)
+    fortran = spec._replace(traits=frozenset({"noncontiguous", "fortran"}))
+    for target in ("cupy", "torch"):
+        assert interop.plan(spec, to=target, order="C").zero_copy
+        assert interop.plan(fortran, to=target, order="F").zero_copy
+        for value, order in ((spec, "F"), (fortran, "C")):
+            route = interop.plan(value, to=target, order=order)  # type: ignore[call-overload]
+            assert route.effects == {"copy"}
+            assert devices(route) == {"cuda:1"}
+            assert ("fortran" in route.result.traits) is (order == "F")
+
+
+def test_turns_elements_on_the_consumers_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The copy in Fortran order is a C-ordered one of the transposed array, on the same stream."""
+    read = []
+
+    @contextmanager
+    def reading(value: Any, stream: Any) -> Iterator[None]:
+        read.append((value.shape, stream))
+        yield
+
+    monkeypatch.setattr(cupy_dense, "reading", reading)
+    array = np.arange(24.0).reshape(2, 3, 4)  # which has the same methods
+    result = cupy_dense.copy_to_fortran(array, stream=7)
+    assert read == [((4, 3, 2), 7)]
+    assert result.flags.f_contiguous
+    assert not np.shares_memory(result, array)
+    np.testing.assert_array_equal(result, array)
+
+
 # ---------------------------------------------------------------------- descriptions
 
 
@@ -443,7 +480,8 @@ def test_describes_layouts(array: Callable[..., Any]) -> None:
     plain = array((3, 4))
     wide = cupy.lib.stride_tricks.as_strided(plain, (5, 4), (0, 4))
     assert interop.spec(plain).traits == frozenset()
-    assert interop.spec(plain.T).traits == {"noncontiguous"}
+    assert interop.spec(plain.T).traits == {"noncontiguous", "fortran"}
+    assert interop.spec(plain[:, 1:]).traits == {"noncontiguous"}
     assert interop.spec(plain[::-1]).traits == {"noncontiguous", "negative_strides"}
     assert interop.spec(wide).traits == {"noncontiguous", "broadcast"}
     assert interop.spec(array((1, 4))[::-1]).traits == frozenset()

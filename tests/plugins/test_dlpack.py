@@ -60,7 +60,8 @@ def matrix():
 
 LAYOUTS = {
     "plain": (matrix, set()),
-    "transposed": (lambda: matrix().T, {"noncontiguous"}),
+    "transposed": (lambda: matrix().T, {"noncontiguous", "fortran"}),
+    "sliced": (lambda: matrix()[:, ::2], {"noncontiguous"}),
     "backwards": (lambda: matrix()[::-1], {"noncontiguous", "negative_strides"}),
     "broadcast": (
         lambda: np.broadcast_to(np.arange(3.0), (2, 3)),

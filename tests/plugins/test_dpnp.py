@@ -48,6 +48,20 @@ def test_shares_between_its_formats(source: str, target: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
+def test_plans_the_order_on_the_device(name: str) -> None:
+    """What lies as asked is left as it is, and all else is copied on its device."""
+    fortran = {"noncontiguous", "fortran"}
+    assert not interop.plan(dense(name), to=name, order="C").steps
+    assert not interop.plan(dense(name, traits=fortran), to=name, order="F").steps
+    turned = interop.plan(dense(name), to=name, order="F")
+    assert turned.effects == {"copy"}
+    assert (devices(turned), turned.result.traits) == ({"oneapi:0"}, fortran)
+    straight = interop.plan(dense(name, traits=fortran), to=name, order="C")
+    assert straight.effects == {"copy"}
+    assert (devices(straight), straight.result.traits) == ({"oneapi:0"}, frozenset())
+
+
+@pytest.mark.parametrize("name", FORMATS)
 def test_shares_foreign_memory(name: str) -> None:
     """A foreign value on a SYCL device is shared; what may not be written stays so."""
     assert interop.plan(dense("dlpack"), to=name).zero_copy

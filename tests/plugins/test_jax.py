@@ -94,7 +94,7 @@ def test_layouts_of_the_users_choice():
     """An array laid out by columns is shared as it lies."""
     layout = by_columns()
     value = jax.device_put(jnp.arange(12.0).reshape(3, 4), layout)
-    assert interop.spec(value).traits == {"immutable", "noncontiguous"}
+    assert interop.spec(value).traits == {"immutable", "noncontiguous", "fortran"}
     for target in ("numpy", "torch"):
         result = interop.convert(value, to=target, copy=False)
         assert result.tolist() == np.arange(12.0).reshape(3, 4).tolist()

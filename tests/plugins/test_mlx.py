@@ -44,7 +44,7 @@ def test_named_targets():
 
 
 LAYOUTS = {
-    "transposed": (lambda a: a.T, {"noncontiguous"}),
+    "transposed": (lambda a: a.T, {"noncontiguous", "fortran"}),
     "reversed": (lambda a: a[::-1, ::-2], {"noncontiguous", "negative_strides"}),
     "skipping": (lambda a: a[1:, ::2], {"noncontiguous"}),
     "rows": (lambda a: a[1:], set()),

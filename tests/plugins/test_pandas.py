@@ -251,7 +251,8 @@ def test_a_frame_of_one_block_is_shared(dtype, order):
     """A DataFrame of one block is shared, read-only, in either order."""
     array = np.array(numbers(dtype).reshape(2, 3), order=order)
     frame = pd.DataFrame(array, copy=False, columns=list("xyz"))
-    kinds = {"noncontiguous"} if order == "F" else {"strided_columns"}  # of rows or of columns
+    # Of rows or of columns.
+    kinds = {"noncontiguous", "fortran"} if order == "F" else {"strided_columns"}
     if dtype == "bool":
         kinds = kinds - {"strided_columns"} | {"byte_columns"}
     assert interop.spec(frame).traits == {"labelled"} | kinds

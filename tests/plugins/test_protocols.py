@@ -91,7 +91,7 @@ def locked():
 
 LAYOUTS = {
     "plain": (matrix, set()),
-    "transposed": (lambda: matrix().T, {"noncontiguous"}),
+    "transposed": (lambda: matrix().T, {"noncontiguous", "fortran"}),
     "strided": (lambda: matrix()[:, ::2], {"noncontiguous"}),
     "backwards": (lambda: matrix()[::-1], {"noncontiguous", "negative_strides"}),
     "broadcast": (
@@ -630,7 +630,7 @@ def test_cuda_interface_is_described():
     ("changes", "traits"),
     [
         ({"data": (0x7F0000000000, True)}, {"readonly"}),
-        ({"strides": (4, 8)}, {"noncontiguous"}),
+        ({"strides": (4, 8)}, {"noncontiguous", "fortran"}),
         ({"strides": (12, 4)}, set()),
         ({"mask": object()}, {"masked"}),
         ({"data": (0x7F0000000002, False)}, {"unaligned"}),

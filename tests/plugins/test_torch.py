@@ -988,6 +988,7 @@ def test_specs_say_what_lies_in_memory(name: str, layout: str) -> None:
     assert spec.nbytes == tensor.numel() * tensor.itemsize
     expected = set() if tensor.is_contiguous() else {"noncontiguous"}
     expected |= {"broadcast"} if layout == "expanded" else set()
+    expected |= {"fortran"} if layout == "transposed" else set()
     assert spec.traits == expected
 
 

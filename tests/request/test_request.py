@@ -116,11 +116,11 @@ def test_stream_refuses_what_is_not_a_stream(odd: Any) -> None:
 
 #: The keywords of each function that takes a target, in the order in which they are shown.
 KEYWORDS = {
-    "convert": "to like dtype device copy out allow forbid stream",
-    "converter": "to like dtype device copy allow forbid stream",
-    "plan": "to like dtype device copy allow forbid stream",
+    "convert": "to like dtype device copy order out allow forbid stream",
+    "converter": "to like dtype device copy order allow forbid stream",
+    "plan": "to like dtype device copy order allow forbid stream",
     "convert_tree": (
-        "to like dtype device copy allow forbid stream cast_all others lists progress consume"
+        "to like dtype device copy order allow forbid stream cast_all others lists progress consume"
     ),
     "accepts": "to dtype device copy allow forbid grad lists",
 }

@@ -42,7 +42,7 @@ HOST = [
 PLAIN = {"uncoalesced", "immutable", "readonly", "biased", "scattered", "weak"}
 #: Those of the formats that hold every value in Fortran order, or none.
 PLAIN_OF = {
-    "polars.dataframe": PLAIN | {"noncontiguous"},
+    "polars.dataframe": PLAIN | {"noncontiguous", "fortran"},
     "pandas.dataframe": PLAIN | {"strided_columns"},
 }
 

@@ -11,6 +11,7 @@ def wrong(x: object) -> None:
     interop.convert(x, to="bogus")  # type: ignore[arg-type]
     interop.convert(x, to=3)  # type: ignore[call-overload]
     interop.convert(x, to="numpy", dype="float32")  # type: ignore[call-overload]
+    interop.convert(x, to="numpy", order="K")  # type: ignore[call-overload]
     interop.convert(x, to="numpy", allow="bogus")  # type: ignore[arg-type]
     interop.converter("bogus")  # type: ignore[arg-type]
     interop.converter("numpy", forbid=["bogus"])  # type: ignore[list-item]

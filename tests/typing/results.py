@@ -23,13 +23,16 @@ import xarray as xr
 from pandas.api.extensions import ExtensionArray
 
 import interop
-from interop.typing import Copy, Device, Dtype, Effects, Target
+from interop.typing import Copy, Device, Dtype, Effects, Order, Target
 
 
 def names(x: object, y: torch.Tensor) -> None:
     """The bundled names, array types, ``like=`` and ``out=`` each fix the result's type."""
     assert_type(interop.convert(x, to="numpy"), npt.NDArray[Any])
     assert_type(interop.convert(x, "torch", dtype="float32", copy=True), torch.Tensor)
+    assert_type(interop.convert(x, "torch", order="F"), torch.Tensor)
+    assert_type(interop.converter("numpy", order="C")(x), npt.NDArray[Any])
+    assert_type(interop.plan(x, to="numpy", order=None)(x), npt.NDArray[Any])
     assert_type(interop.convert(x, to="torch.sparse_csr"), torch.Tensor)
     assert_type(interop.convert(x, to="quantized"), interop.QuantizedArray)
     assert_type(interop.convert(x, to="jax", dtype="float32"), jax.Array)
@@ -72,11 +75,20 @@ def names(x: object, y: torch.Tensor) -> None:
 
 
 def handed_on(
-    x: object, to: Target, *, dtype: Dtype | None, device: Device | None, copy: Copy, allow: Effects
+    x: object,
+    to: Target,
+    *,
+    dtype: Dtype | None,
+    device: Device | None,
+    copy: Copy,
+    order: Order,
+    allow: Effects,
 ) -> None:
     """What a function of somebody else's takes for us, it can hand on."""
     interop.convert(x, to)
     interop.convert(x, to, dtype=dtype, device=device, copy=copy, allow=allow, forbid=allow)
+    interop.convert(x, to, order=order)
+    assert_type(interop.convert_tree([x], to, order=order), list[Any])
     assert_type(interop.convert_tree([x], to, dtype=dtype, forbid=allow), list[Any])
     interop.plan(x, to, dtype=dtype, allow=allow)(x)
     interop.converter(to, copy=copy)(x)

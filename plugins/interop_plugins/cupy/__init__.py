@@ -25,7 +25,16 @@ from interop.plugin import (
 )
 from interop.plugin.advanced import Advanced, Problems
 
-from .dense import as_array, cast, cast_if_exact, copy, fill, move, stack
+from .dense import (
+    as_array,
+    cast,
+    cast_if_exact,
+    copy,
+    copy_to_fortran,
+    fill,
+    move,
+    stack,
+)
 from .describe import describe, fast_key, memory
 from .hand_offs import (
     all_from_numpy,
@@ -84,6 +93,7 @@ _SPARSE_DTYPES = COMPLEX | {"bool", "float32", "float64"}
 _INDEX_DTYPES = frozenset({"int32", "int64"})
 
 _LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
+_FORTRAN = frozenset({"noncontiguous", "fortran"})
 _FOREIGN = _LAYOUT | {"readonly", "immutable"}
 
 #: The cost of a transfer into page-locked memory, measured on an H200.
@@ -124,6 +134,7 @@ def _formats() -> Iterable[Format]:
                 Move(move, cost=Cost(3e-5, 4e10), stream=True),
                 Drop("subclass", as_array),
                 Copy(copy, cost=Cost(1e-5, 1e12), stream=True),
+                Copy(copy_to_fortran, adds=_FORTRAN, cost=Cost(1.2e-5, 5e11), stream=True),
                 Cast(cast, cost=Cost(1e-5, 1e12), stream=True),
                 *_checked_casts(),
             ),

@@ -30,6 +30,11 @@ def copy(value: CupyArray, *, stream: Stream = None) -> CupyArray:
         return value.copy(order="C")
 
 
+def copy_to_fortran(value: CupyArray, *, stream: Stream = None) -> CupyArray:
+    """Return a copy in Fortran order on the same device."""
+    return copy(value.T, stream=stream).T
+
+
 def cast(value: CupyArray, *, dtype: str, stream: Stream = None) -> CupyArray:
     """Return a C-ordered copy of another dtype, which of complex numbers keeps the real part."""
     target = _dtype_named(dtype)

@@ -37,7 +37,7 @@ def describe(value: CupyArray) -> Spec:
         A dtype that is not one of numbers is named as NumPy names it, so that nothing takes it.
     """
     dtype = value.dtype
-    traits = EMPTY if value.flags.c_contiguous else stride_traits(value.shape, value.strides)
+    traits = EMPTY if value.flags.c_contiguous else _stride_traits(value)
     if type(value) not in _plain_types and _is_subclass(value):
         traits = traits | {"subclass"}
     return Spec(
@@ -48,6 +48,10 @@ def describe(value: CupyArray) -> Spec:
         traits,
         value.nbytes,
     )
+
+
+def _stride_traits(value: CupyArray) -> frozenset[str]:
+    return stride_traits(value.shape, value.strides, value.itemsize)
 
 
 def fast_key(value: CupyArray) -> tuple[DType, int, int, int] | None:

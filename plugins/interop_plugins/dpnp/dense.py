@@ -72,6 +72,13 @@ def copy(value: DpnpArray | Tensor, *, stream: Stream = None) -> Tensor:
     return dpnp.tensor.copy(on_queue(_tensor(value), stream), order="C")
 
 
+def copy_to_fortran(value: DpnpArray | Tensor, *, stream: Stream = None) -> Tensor:
+    """Return a copy in Fortran order on the same device."""
+    import dpnp.tensor
+
+    return dpnp.tensor.copy(on_queue(_tensor(value), stream), order="F")
+
+
 def cast(value: DpnpArray | Tensor, *, dtype: str, stream: Stream = None) -> Tensor:
     """Return a C-ordered copy of another dtype, which of complex numbers keeps the real part."""
     import dpnp.tensor

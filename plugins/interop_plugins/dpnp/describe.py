@@ -54,7 +54,7 @@ def describe_tensor(value: Tensor) -> Spec:
 def _spec(name: str, tensor: Tensor, value: DpnpArray) -> Spec:
     flags, traits = tensor.flags, EMPTY
     if not flags.c_contiguous:
-        traits = stride_traits(tensor.shape, tensor.strides)
+        traits = stride_traits(tensor.shape, tensor.strides, 1)  # dpnp counts in elements
     if not flags.writable:
         traits = traits | {"readonly"}
     if not is_shared(tensor):

@@ -87,6 +87,8 @@ def describe(value: Array) -> Spec:
         traits |= {"deleted"}
     elif len(shape) > 1 and type(value) in _plain_types and not is_compact(value):
         traits |= {"noncontiguous"}
+        if _axes(value) == (*reversed(range(len(shape))),):
+            traits |= {"fortran"}
     return Spec("jax", _dtype_name(dtype), device, shape, traits, prod(shape) * dtype.itemsize)
 
 
@@ -134,9 +136,14 @@ def _device_name(device: Device) -> str:
 
 def is_compact(value: Array) -> bool:
     """Tell whether an array is laid out in C order."""
+    return _axes(value) == (*range(value.ndim),)
+
+
+def _axes(value: Array) -> tuple[int, ...]:
+    """Return the axes of an array, those along which neighbours lie farthest apart first."""
     concrete: Any = value  # the types of JAX's arrays do not list `format`
     layout = concrete.format.layout
-    return layout is None or tuple(layout.major_to_minor) == tuple(range(value.ndim))
+    return (*range(value.ndim),) if layout is None else (*layout.major_to_minor,)
 
 
 @cache

@@ -40,6 +40,7 @@ from .dense import (
     cast_in_order,
     copy,
     copy_in_order,
+    copy_to_fortran,
     copy_to_native,
     drop_mask,
     fill,
@@ -65,6 +66,7 @@ _LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
 _FLAGS = frozenset({"readonly", "immutable", "unaligned"})
 _VIEWABLE = _LAYOUT | _FLAGS
 _GAPS, _SWAPPED = frozenset({"noncontiguous"}), frozenset({"byteswapped"})
+_FORTRAN = _GAPS | {"fortran"}
 _UNTYPED, _MASKED = frozenset({"untyped"}), frozenset({"masked"})
 _MEMORY = _VIEWABLE | _SWAPPED
 _TEXT = "x.astype(float) reads the numbers in the text."
@@ -134,6 +136,7 @@ def _masked() -> Format:
         carries=taken | _UNTYPED,
         unary=(
             Copy(masked.copy, takes=taken, cost=Cost(5e-6, 1e10)),
+            Copy(masked.copy_to_fortran, takes=taken, adds=_FORTRAN, cost=Cost(8e-6, 7.5e9)),
             Cast(masked.cast, takes=_VIEWABLE | _MASKED, cost=Cost(8e-6, 1e10)),
         ),
         limits=Limits(refusal_hints=_HINTS),
@@ -182,6 +185,7 @@ def _steps() -> Iterable[Unary]:
         cost=Cost(5e-7, 1.9e10, 1.2e11),
     )
     yield Copy(copy_to_native, requires=_SWAPPED, cost=native)
+    yield Copy(copy_to_fortran, takes=_MEMORY, adds=_FORTRAN, cost=contiguous)
     # NumPy computes narrow reals one by one.
     half, narrow = frozenset({"float16"}), ONLY_ML_DTYPES - {"bfloat16", "int4", "uint4"}
     fast, brief = HELD - half - narrow, frozenset({"bfloat16"})

@@ -50,6 +50,11 @@ def copy_to_native(value: Array) -> Array:
     return written(value, value.dtype.newbyteorder("="))
 
 
+def copy_to_fortran(value: Array) -> Array:
+    """Return a writable copy in Fortran order, in the byte order of the machine."""
+    return copy_to_native(value.T).T
+
+
 def copy_in_order(value: Array) -> Array:
     """Return a writable copy with the elements in the order in which they lie."""
     return written(value, value.dtype, "K")

@@ -27,6 +27,11 @@ def copy(value: Masked) -> Masked:
     return _with_mask(value, copy_to_native(_numbers(value)))
 
 
+def copy_to_fortran(value: Masked) -> Masked:
+    """Return a writable copy in Fortran order with a mask of its own, which lies likewise."""
+    return copy(value.T).T
+
+
 def cast(value: Masked, *, dtype: str) -> Masked:
     """Return a copy of another dtype with a mask of its own, its numbers cast as NumPy casts."""
     return _with_mask(value, cast_numbers(_numbers(value), dtype=dtype))

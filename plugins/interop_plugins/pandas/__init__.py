@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     FastPath: TypeAlias = Callable[..., Any]
 
 _READONLY, _NONCONTIGUOUS = frozenset({"readonly"}), frozenset({"noncontiguous"})
+_FORTRAN = _NONCONTIGUOUS | {"fortran"}
 _MASKED, _MIXED = frozenset({"masked"}), frozenset({"mixed"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 #: The traits of objects and decimals.
@@ -256,7 +257,7 @@ def _masks() -> Iterable[Conversion]:
         drops=_SCATTERED | COLUMN_TRAITS | _SEVERAL,
         changes=DTYPE,
         result=Result(dtypes=_DTYPES),
-        adds=_NONCONTIGUOUS,
+        adds=_FORTRAN,
         effects=COPY,
         cost=_COLUMNS,
     )
@@ -314,7 +315,7 @@ def _to_numpy(
         name=f"{name}_to_numpy",
     )
     # The result has the order that pandas keeps: columns are contiguous, and rows are not.
-    write = partial(make, adds=_NONCONTIGUOUS if name == "dataframe" else EMPTY, cost=_GATHER)
+    write = partial(make, adds=_FORTRAN if name == "dataframe" else EMPTY, cost=_GATHER)
     yield write(
         gather,
         takes=UNKNOWN_DTYPE,
@@ -388,7 +389,7 @@ def _sparse_to_scipy() -> Iterable[Conversion]:
 
 def _mixed_columns_to_numpy() -> Iterable[Conversion]:
     """Yield the conversions of columns whose common dtype cannot hold the numbers of all."""
-    make = partial(Conversion, "pandas.dataframe", "numpy", adds=_NONCONTIGUOUS)
+    make = partial(Conversion, "pandas.dataframe", "numpy", adds=_FORTRAN)
     mixed, drops = _MIXED | _SCATTERED, _SEVERAL | _SCATTERED
     gather = partial(make, frames.gather_frame, takes=_SEVERAL, changes=DTYPE, cost=_GATHER)
     yield gather(

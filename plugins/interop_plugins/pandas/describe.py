@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 #: The traits of memory that a view of it keeps.
 LAYOUT = frozenset(
-    {"noncontiguous", "negative_strides", "broadcast", "unaligned", "byteswapped", "readonly"}
+    {"noncontiguous", "fortran", "negative_strides", "broadcast"}
+    | {"unaligned", "byteswapped", "readonly"}
 )
 
 #: The trait of a DataFrame without columns: numbers that are not there have no dtype.

@@ -9,7 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from interop.errors import HandOffError
-from interop.kit import COMPLEX, EMPTY, INTEGERS, REALS, overlaps
+from interop.kit import COMPLEX, EMPTY, INTEGERS, REALS, overlaps, stride_traits
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -89,6 +89,7 @@ def layout_of(shape: tuple[int, ...], strides: tuple[int, ...] | None, size: int
         expected *= length
     present = {
         "noncontiguous": not contiguous,
+        "fortran": not contiguous and "fortran" in stride_traits(shape, strides, size),
         "negative_strides": low < 0,
         "broadcast": not contiguous and overlaps(shape, strides, size),
     }

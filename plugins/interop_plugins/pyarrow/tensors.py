@@ -33,6 +33,8 @@ def describe_tensor(tensor: pa.Tensor) -> Spec:
         traits.add("unaligned")
     if not flags.c_contiguous:
         traits.add("noncontiguous")
+        if flags.f_contiguous:
+            traits.add("fortran")
         if any(not s and n > 1 for n, s in zip(array.shape, array.strides, strict=True)):
             traits.add("broadcast")
     name = dtype_name(tensor.type)

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
 
 _GRAD, _LAZY = frozenset({"grad"}), frozenset({"conj", "neg"})
 _UNCOALESCED, _GAPS = frozenset({"uncoalesced"}), frozenset({"noncontiguous"})
+_FORTRAN = _GAPS | {"fortran"}
 _READONLY = frozenset({"readonly"})
 _REPLICATED, _DISTRIBUTED = frozenset({"replicated"}), frozenset({"distributed"})
 
@@ -322,6 +323,7 @@ def _dense_steps() -> Iterable[Unary]:
     yield copy(
         dense.clone, takes=_LAYOUT | _GRAD, requires=_GAPS, cost=scattered, name="contiguous"
     )
+    yield copy(dense.clone_to_fortran, takes=_LAYOUT | _GRAD, adds=_FORTRAN, cost=scattered)
     # If what follows takes any order, the tensor's is kept. Broadcast elements have none.
     yield copy(
         dense.clone_in_order,

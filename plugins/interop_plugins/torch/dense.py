@@ -171,6 +171,12 @@ def clone(value: Tensor) -> Tensor:
     return copied(value, value.dtype, torch.contiguous_format)
 
 
+def clone_to_fortran(value: Tensor) -> Tensor:
+    """Return a copy in Fortran order, part of the same graph."""
+    axes = tuple(reversed(range(value.ndim)))
+    return clone(value.permute(axes)).permute(axes)
+
+
 def clone_in_order(value: Tensor) -> Tensor:
     """Return a copy, part of the same graph, its elements in their order in memory."""
     import torch

@@ -9,7 +9,7 @@ from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from interop.kit import COMPLEX, EMPTY, INTEGERS, REALS, overlaps
+from interop.kit import COMPLEX, EMPTY, INTEGERS, REALS, overlaps, stride_traits
 from interop.plugin import Spec
 
 from .no_trace import mark_waiting
@@ -174,10 +174,11 @@ def default_dtype(dtype: str) -> str:
 
 def _memory_traits(value: Tensor, address: int, mask: int) -> set[str]:
     """Return the traits of a tensor of plain memory, whose address is 0 if it has none."""
-    traits = set()
+    traits: set[str] = set()
     if not value.is_contiguous():
-        traits.add("noncontiguous")
-        if overlaps(value.shape, value.stride()):
+        shape, strides = tuple(value.shape), value.stride()
+        traits |= stride_traits(shape, strides, 1) | {"noncontiguous"}
+        if overlaps(shape, strides):
             traits.add("broadcast")
     if value.is_neg():
         traits.add("neg")
