@@ -271,7 +271,11 @@ class FastPaths:
         steps, path = plan.steps, None
         forgets = _forgets(steps, registry.formats)
         is_for_all = tables is table and not forgets
-        if is_for_all and _serves(table.request, plan, source, registry.formats):
+        if (
+            is_for_all
+            and _serves(table.request, plan, source, registry.formats)
+            and self._planner.comes_first(steps, table.request.formats)
+        ):
             path = self._planner.fast_path(steps) if steps else source.fast_path
         if path is not None:
             function = None if path is itself else path
@@ -332,8 +336,6 @@ def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, 
     """
     names, dtype, device, copy, policy, _, division, order = request
     if dtype or division or order or not _is_default(policy):
-        return False
-    if len(names) > 1 and plan.steps:
         return False
     stays = device is None or ("cpu",) in (source.devices, formats[names[0]].devices)
     return stays and device in {None, "cpu"} and not copy and (copy is None or not plan.writes)

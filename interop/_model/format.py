@@ -273,7 +273,9 @@ class Advanced(NamedTuple):
         set, or else the answer is `NotImplemented`. So it is for memory of the host, and for values
         with a trait other than ``noncontiguous``, ``broadcast``, ``immutable`` and ``grad`` (which
         is detached). For ``"cuda_array_interface"`` it is ``offer(value) -> dict``: the interface,
-        asked for once and checked, and `NotImplemented` if it has traits.
+        asked for once and checked, and `NotImplemented` if it has traits. For ``"arrow_c_stream"``
+        it is ``offer(table) -> object``, which streams the same columns: several, all of which are
+        of numbers that every library shares, and `NotImplemented` for all other tables.
     export : mapping of str to callable
         By protocol, ``export(value) -> object`` which exports in the place of a value whose own
         export would change its elements, as that of pandas makes nulls of NaN.

@@ -234,7 +234,7 @@ class Graph:
             (*goals, *wrappers),
             goals,
             ways,
-            places=self._places(ends[0], goals),
+            places=self.places(ends[0], goals),
             unrequested=unrequested,
             not_imported=frozenset(
                 name
@@ -247,7 +247,7 @@ class Graph:
             waived=waived,
         )
 
-    def _places(self, start: str, goals: tuple[str, ...]) -> dict[str, int]:
+    def places(self, start: str, goals: tuple[str, ...]) -> dict[str, int]:
         """Return the places of one framework's formats by preference; others have none."""
         formats = self.formats
         if len({formats[name].framework for name in goals}) > 1:

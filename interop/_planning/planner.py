@@ -95,6 +95,19 @@ class Planner:
             replayed.append(step)
         return tuple(replayed)
 
+    def comes_first(self, steps: tuple[Step, ...], names: tuple[str, ...]) -> bool:
+        """Tell whether all values that fit where a route leads prefer it to some other formats.
+
+        Those that come before it hold values of other numbers of axes.
+        """
+        if len(names) < 2 or not steps:
+            return True
+        graph, name = self.graph, steps[-1].after.format
+        places, axes = graph.places(steps[0].before.format, names), graph.formats[name].ndims
+        before = [graph.formats[n].ndims for n, at in places.items() if at < places[name]]
+        apart = axes is not None and all(n is not None and n.isdisjoint(axes) for n in before)
+        return bool(places) and (apart or not before)
+
     def fast_path(self, steps: tuple[Step, ...]) -> ValueFunction | None:
         """Return the fast path that stands for a route, if no other distribution has a say."""
         formats = self.graph.formats

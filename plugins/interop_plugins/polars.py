@@ -557,6 +557,19 @@ def to_table(frame: pl.DataFrame) -> Any:
         raise Declined(str(error)) from error
 
 
+def offer(frame: pl.DataFrame) -> Any:
+    """Return a PyArrow table of columns that are several, and integers or reals; else pass."""
+    dtypes = frame.dtypes
+    names = {str(dtype) for dtype in dtypes}
+    return to_table(frame) if len(dtypes) > 1 and names <= _SHARED_NAMES else NotImplemented
+
+
+def adopt(offer: Callable[[Any], Any], value: Any) -> pl.DataFrame:
+    """Return the columns that a value offers as a DataFrame over the same memory."""
+    table = offer(value)
+    return table if table is NotImplemented else from_table(table)
+
+
 def from_table(value: Any) -> pl.DataFrame:
     """Return the columns of a stream of Arrow's as a DataFrame."""
     import polars as pl
@@ -720,7 +733,9 @@ def _formats() -> Iterable[Format]:
             ndims={2},
             exports={"arrow_c_stream": _DTYPES},
             # Its own export has views of texts, which few functions of PyArrow's take.
-            advanced=Advanced(export={"arrow_c_stream": to_table}),
+            advanced=Advanced(
+                export={"arrow_c_stream": to_table}, offers={"arrow_c_stream": offer}
+            ),
         ),
         common(
             "polars.list",
@@ -765,7 +780,7 @@ def _tables() -> Iterable[Conversion]:
     make = partial(make, drops=gone, shares=True, checked=True, ndims={2})
     make = partial(make, adds=_IMMUTABLE | _SCATTERED)
     shared = anything - _COPIED_KINDS
-    yield make(takes=shared, cost=Cost(4e-4), name="share_columns")
+    yield make(takes=shared, cost=Cost(4e-4), adopt=adopt, name="share_columns")
     copied = partial(make, effects=COPY, cost=Cost(2e-3, 5e8))
     bytes_, packed = frozenset({"byte_columns"}), _IMMUTABLE | _SCATTERED | {"bit_columns"}
     yield copied(takes=anything - bytes_, name="columns_to_polars")

@@ -296,6 +296,25 @@ def test_a_rival_from_elsewhere_takes_the_fast_path_away(empty: Interop) -> None
     assert isinstance(empty.convert(box, to="b"), Box)
 
 
+@pytest.mark.parametrize(("ndims", "serves"), [({1}, False), (None, False), ({2}, True)], ids=str)
+def test_a_fast_path_to_one_of_several_formats_serves_if_none_comes_before_it(
+    empty: Interop, ndims: set[int] | None, serves: bool
+) -> None:
+    """A format that is preferred for some values rules it out, and one of other axes does not."""
+    empty.register(
+        toy("a"),
+        toy("b.first", types=(), dtypes={"float32"}, ndims=ndims),
+        toy("b.second", types=(), ndims={1}),
+        view("a", "b.first", dtypes={"float32"}),
+        view("a", "b.second", fast_path=lambda box: Box("fast", box.numbers)),
+    )
+    assert empty.convert(Box("a", [1], dtype="int64"), to="b").kind == "b.second"
+    assert empty.convert(Box("a", [1], dtype="int64"), to="b").kind == (
+        "fast" if serves else "b.second"
+    )
+    assert empty.convert(Box("a", [1]), to="b").kind == ("fast" if serves else "b.first")
+
+
 def test_a_request_that_fast_paths_know_nothing_of_takes_none(empty: Interop) -> None:
     """A dtype, another policy, fresh memory, a stream or a choice of formats: every value is planned."""
     empty.register(toy("a"), toy("b"), view("a", "b", fast_path=lambda box: "fast"))

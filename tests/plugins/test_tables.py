@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,9 @@ import pyarrow as pa
 import pytest
 
 import interop
-from interop.errors import RefusedError
+from interop import Interop
+from interop._registry.registry import Registry
+from interop.errors import InteropError, RefusedError
 
 DATE, TIME = dt.date(2020, 1, 31), dt.datetime(2020, 1, 31, 12, 30)
 
@@ -435,3 +439,102 @@ def test_series_of_numbers_are_shared_under_their_names():
     assert other.to_numpy().ctypes.data == series.to_numpy().ctypes.data
     back = interop.convert(other, to="pandas", copy=False)
     assert (back.name, back.to_numpy().ctypes.data) == ("x", series.to_numpy().ctypes.data)
+
+
+# ---------------------------------------------------------------------- warm calls
+
+#: Tables by what sets them apart; those of `PLAIN` are of several columns of numbers.
+PLAIN: dict[str, Callable[[], pa.Table]] = {
+    "numbers": lambda: pa.table({"a": [1, 2, 3], "b": [0.5, 1.5, 2.5]}),
+    "nulls": lambda: pa.table({"a": [1, None, 3], "b": [0.5, None, 2.5]}),
+    "chunks": lambda: pa.concat_tables([pa.table({"a": [1], "b": [2]})] * 2),
+    "half": lambda: pa.table({"a": np.ones(2, "f2"), "b": [1, 2]}),
+    "no rows": lambda: pa.table({"a": pa.array([], "int8"), "b": pa.array([], "float32")}),
+}
+STRANGE: dict[str, Callable[[], pa.Table]] = {
+    "one column": lambda: pa.table({"a": [1.0, 2.0]}),
+    "lists": lambda: pa.table({"a": [[1, 2], [3, 4]]}),
+    "ragged": lambda: pa.table({"a": [[1, 2], [3]]}),
+    "text": lambda: pa.table({"a": ["x", None], "b": [1, 2]}),
+    "truth": lambda: pa.table({"a": [True, None], "b": [1, 2]}),
+    "dates": lambda: pa.table({"a": pa.array([1, 2], pa.timestamp("us", "UTC")), "b": [1, 2]}),
+    "categories": lambda: pa.table({"a": pa.array(["x", "y"]).dictionary_encode(), "b": [1, 2]}),
+    "decimals": lambda: pa.table({"a": pa.array([1, 2], pa.decimal128(5, 2)), "b": [1, 2]}),
+    "no columns": lambda: pa.table({}),
+}
+
+
+def _outcome(mine: Interop, value: Any, to: str) -> tuple[str, Any]:
+    try:
+        result = mine.convert(value, to=to)
+    except InteropError as error:
+        return type(error).__name__, str(error)
+    return type(result).__name__, result
+
+
+@pytest.mark.parametrize("to", ["polars", "polars.dataframe", "pyarrow.table"])
+@pytest.mark.parametrize("kind", [*PLAIN, *STRANGE])
+def test_warm_calls_give_what_cold_ones_give(kind: str, to: str) -> None:
+    """Once tables of numbers are converted without a plan, all others get what they got before."""
+    make, warm = (PLAIN | STRANGE)[kind], Interop()
+
+    def source(table: pa.Table) -> Any:
+        return pl.from_arrow(table) if to == "pyarrow.table" else table
+
+    for _ in range(3):
+        warm.convert(source(PLAIN["numbers"]()), to=to)
+    for _ in range(2):
+        (word, result), (cold_word, cold) = (
+            _outcome(mine, source(make()), to) for mine in (warm, Interop())
+        )
+        assert word == cold_word
+        assert result.equals(cold) if hasattr(result, "equals") else result == cold
+        if hasattr(result, "schema"):
+            assert result.schema == cold.schema
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_warm_tables_of_numbers_are_shared_without_a_plan(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns of numbers go between PyArrow and Polars by a fast path, over the same memory."""
+    table = PLAIN[kind]()
+    frame = interop.convert(table, to="polars")
+    interop.convert(frame, to="pyarrow.table")
+
+    def describe(*_: Any) -> None:
+        pytest.fail("a warm call describes its value")
+
+    monkeypatch.setattr(Registry, "describe", describe)
+    warm = interop.convert(table, to="polars")
+    assert warm.equals(frame, null_equal=True)
+    back = interop.convert(warm, to="pyarrow.table")
+    monkeypatch.undo()
+    assert interop.spec(back).shape == table.shape
+    if kind in {"numbers", "nulls"}:
+        assert [c.chunk(0).buffers()[1].address for c in back.columns] == [
+            c.chunk(0).buffers()[1].address for c in table.columns
+        ]
+
+
+@pytest.mark.parametrize("to", ["polars", "pyarrow.table"])
+@pytest.mark.parametrize("kind", STRANGE)
+def test_other_tables_are_planned_once_warm(
+    kind: str, to: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns that may be copied, or whose rows may be arrays, are looked at by every call."""
+    warm, seen = Interop(), []
+    tables = PLAIN["numbers"](), STRANGE[kind]()
+    numbers, other = map(pl.from_arrow, tables) if to == "pyarrow.table" else tables
+    for _ in range(2):
+        warm.convert(numbers, to=to)
+        _outcome(warm, other, to)
+    describe = Registry.describe
+    monkeypatch.setattr(
+        Registry, "describe", lambda mine, value: seen.append(value) or describe(mine, value)
+    )
+    warm.convert(numbers, to=to)
+    assert not seen
+    _outcome(warm, other, to)
+    assert seen
+    assert seen[0] is other

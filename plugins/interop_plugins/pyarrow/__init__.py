@@ -257,6 +257,7 @@ def _other_formats() -> Iterable[Format]:
             labels=Labels(tables.are_named, _unnamed),
             samples=Samples(make=sample),
             exports={"arrow_c_stream": DTYPES},
+            advanced=Advanced(offers={"arrow_c_stream": tables.offer} if name == "table" else {}),
         )
 
 
@@ -304,7 +305,14 @@ def _tables() -> Iterable[Conversion]:
     make = partial(make, shares=True, checked=True, ndims={2})
     adds, bytes_ = _IMMUTABLE, frozenset({"byte_columns"})
     shared = anything - _COPIED_KINDS
-    yield make(takes=shared, drops=gone, adds=adds, cost=Cost(3e-4, 3e9), name="share_columns")
+    yield make(
+        takes=shared,
+        drops=gone,
+        adds=adds,
+        cost=Cost(3e-4, 3e9),
+        adopt=tables.adopt,
+        name="share_columns",
+    )
     copied = partial(make, drops=gone, effects=COPY, cost=Cost(2e-3, 5e8))
     yield copied(takes=anything - bytes_, adds=adds, name="columns_to_pyarrow")
     bits = adds | {"bit_columns"}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.errors import Declined, RefusedError
-from interop.kit import EMPTY, null_number
+from interop.kit import EMPTY, INTEGERS, REALS, null_number
 from interop.plugin import Spec
 
 from .dense import cast_decimals, flat_array, null_places, to_numpy
@@ -70,6 +72,26 @@ def from_stream(value: Any) -> pa.Table:
         msg = "a table without columns has no rows and no dtype"
         raise Declined(msg)
     return table
+
+
+def offer(table: pa.Table) -> Any:
+    """Return a table whose columns are several, and integers or reals; else pass."""
+    types = table.schema.types
+    plain = len(types) > 1 and table.is_cpu and {type_.id for type_ in types} <= _shared_ids()
+    return table if plain else NotImplemented
+
+
+@cache
+def _shared_ids() -> frozenset[int]:
+    """Return Arrow's ids of the types of numbers that every library shares."""
+    names = INTEGERS | REALS
+    return frozenset(number for number, (name, _) in number_types().items() if name in names)
+
+
+def adopt(offer: Callable[[Any], Any], value: Any) -> pa.Table:
+    """Return the columns that a value offers as a table over the same memory."""
+    table = offer(value)
+    return table if table is NotImplemented else from_stream(table)
 
 
 def are_named(table: Columns) -> bool:
