@@ -1,10 +1,10 @@
-"""On a CUDA device: hand-offs that copy nothing, and transfers against the speed of the link."""
+"""On a CUDA device: hand-offs that copy nothing, and transfers of arrays and of trees."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterator
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from timeit import Timer
 from typing import Any, NamedTuple
@@ -74,6 +74,7 @@ def _calls() -> list[_Call]:
             "convert(x, to='cupy', dtype='float64')",
             "cupy.from_dlpack(x.double())",
         ),
+        _Call("torch → cupy, stream=", t, "convert(x, to='cupy', stream=side)", "on_side(x)"),
         _Call("cupy → torch", _cupy_array(), "convert(x, to='torch')", "torch.from_dlpack(x)"),
         _Call(
             "tree of 200, torch → cupy",
@@ -128,7 +129,16 @@ def _calls_of_numba() -> Iterator[_Call]:
 def _hand_offs(only: Collection[str] | None, rounds: int) -> Table:
     import cupy
 
+    make: Callable[[], Any] = torch.cuda.Stream
+    side = make()
+
+    def on_side(x: Any) -> Any:
+        with cupy.cuda.Stream.from_external(side):
+            return cupy.from_dlpack(x)
+
     names: dict[str, Any] = {
+        "side": side,
+        "on_side": on_side,
         "convert": interop.convert,
         "convert_tree": interop.convert_tree,
         "cupy": cupy,
@@ -218,10 +228,39 @@ def _transfers(rounds: int) -> Table:
     return Table("gpu.transfers", "transfers of 1 GiB over the link", note, lines)
 
 
+# ---------------------------------------------------------------------- trees
+
+#: How many leaves a state dict has, and the bytes of each.
+_TREES = {"64 × 4 MiB": (64, 1 << 22), "1,000 × 64 KiB": (1000, 1 << 16)}
+
+
+def _trees(rounds: int) -> Table:
+    rows = []
+    for name, (count, nbytes) in _TREES.items():
+        there = {f"layer {n}": torch.rand(nbytes // 4, device="cuda") for n in range(count)}
+        here = interop.convert_tree(there, to="numpy")
+        for way, ours, by_hand in (
+            (
+                "down",
+                partial(interop.convert_tree, there, to="numpy"),
+                lambda there=there: {name: t.cpu().numpy() for name, t in there.items()},
+            ),
+            (
+                "up",
+                partial(interop.convert_tree, here, to="torch", device="cuda"),
+                lambda here=here: {name: torch.from_numpy(a).cuda() for name, a in here.items()},
+            ),
+        ):
+            timers = [Timer(_synchronous(call)) for call in (ours, by_hand)]
+            rows.append(compare(f"{name}, {way}", *timers, rounds=rounds))
+    note = "State dicts of float32, between the device and NumPy's fresh memory."
+    return Table("gpu.trees", "trees over the link", note, from_rows(rows, "by hand"))
+
+
 def tables(only: Collection[str] | None = None, rounds: int = 21) -> list[Result]:
     """Return the tables of the device, or a listing that says why there are none."""
     reason = missing()
     if reason:
         note = f"Not run here, since there is no CUDA device: {reason}."
         return [Listing("gpu", "on a CUDA device", note)]
-    return [_hand_offs(only, rounds), _transfers(min(7, rounds))]
+    return [_hand_offs(only, rounds), _transfers(min(7, rounds)), _trees(min(7, rounds))]

@@ -42,3 +42,11 @@ def test_the_transfers_can_be_measured(
     table = gpu._transfers(rounds=1)
     assert table.columns == ("pageable", "staged", "link")
     assert "GB/s to the host" in table.note
+
+
+def test_the_trees_can_be_measured(torch: Any, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways have a ratio to the loop by hand."""
+    from benchmarks import gpu
+
+    monkeypatch.setattr(gpu, "_TREES", {"3 × 4 KiB": (3, 1 << 12)})
+    assert len(gpu._trees(rounds=1).ratios()) == 2
