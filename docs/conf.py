@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 
 import interop
 import interop.testing
-from interop._registry import installed
+from interop._recognition import installed
 from interop.plugin import DTYPES
 
 ROOT = Path(__file__).parent.parent

@@ -34,7 +34,7 @@ if not os.access(Path.home(), os.W_OK):
 #: The folders whose tests are marked `core`.
 CORE = [
     Path(__file__).parent / name
-    for name in ("model", "registry", "request", "planning", "execution", "api")
+    for name in ("model", "recognition", "registry", "request", "planning", "execution", "api")
 ]
 
 

@@ -96,6 +96,6 @@ def install(
     # Load only the bundled plugins that the trial needs: the others take long to import.
     monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", HEAVY)
     # Forget which modules were looked for before.
-    from interop._registry import installed
+    from interop._recognition import installed
 
     monkeypatch.setattr(installed, "_importable", {})

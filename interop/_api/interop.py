@@ -34,8 +34,8 @@ from interop._planning.explain import refused_routes
 from interop._planning.planner import Planner
 from interop._planning.route import Route
 from interop._planning.step import Step
+from interop._recognition.installed import framework_state, importable, not_installed
 from interop._registry.declared import Declared, DeclaredFormat
-from interop._registry.installed import framework_state, importable, not_installed
 from interop._registry.registry import Registry
 from interop._request.keywords import Keywords, checked
 from interop._request.naming import (

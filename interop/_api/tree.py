@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 
 from interop._model.extension import Branch, Container
 from interop._model.typing import Value
-from interop._registry.recognition import is_like_mapping
+from interop._recognition.recognition import is_like_mapping
 from interop.errors import BadRequestError, HandOffError, InteropError
 
 _EMPTIABLE = (dict, defaultdict, OrderedDict, list, deque)

@@ -39,7 +39,7 @@ def _run(words: list[str]) -> None:
 
         _refuse(rival("interop") or _TORN, as_json=as_json)
     from interop._model.suggestion import listed
-    from interop._registry.installed import importable
+    from interop._recognition.installed import importable
     from interop._version import __version__
 
     if words == ["--version"]:

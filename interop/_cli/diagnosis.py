@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from interop._model.display import one_line
 from interop._model.extension import Problem
-from interop._registry.declared import OWN, DeclaredFormat, Provenance, normal
+from interop._model.provenance import OWN, Provenance, normal
+from interop._recognition.installed import importable
+from interop._registry.declared import DeclaredFormat
 from interop._registry.discovery import problem_of_blocking
-from interop._registry.installed import importable
 from interop._version import __version__
 
 from .probe import Probed, probe

@@ -29,7 +29,7 @@ from typer.core import TyperGroup
 
 from interop._model.dialect import on_command_line
 from interop._model.display import text_table
-from interop._registry.declared import OWN, Provenance
+from interop._model.provenance import OWN, Provenance
 from interop.errors import BadRequestError, InteropError, UnknownTargetError, UnknownValueError
 
 from .streams import PLAINLY, ends_in_order

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import packages_distributions, version
 
-from interop._registry.declared import OWN
+from interop._model.provenance import OWN
 
 
 def rival(package: str) -> str:

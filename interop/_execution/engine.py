@@ -22,7 +22,7 @@ from interop._planning.plan import FILLING, Note, Plan, StepDeclined
 from interop._planning.planner import Planner
 from interop._planning.search import first
 from interop._planning.step import Step, without_dropped
-from interop._registry.installed import not_installed
+from interop._recognition.installed import not_installed
 from interop._registry.registry import Registry
 from interop._request.policy import Policy, block
 from interop._request.request import Request

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from interop.errors import DoesNotFitError, HandOffError, InteropError
+from interop.errors import DoesNotFitError, HandOffError, InteropError, PluginError
+
+from .provenance import Provenance
 
 
 def error_text(error: BaseException) -> str:
@@ -22,3 +24,8 @@ def unreadable(value: object, error: BaseException) -> InteropError:
     if isinstance(error, MemoryError):
         return DoesNotFitError(f"{msg}; convert it in parts.")
     return HandOffError(f"{msg}; open what it reads from, or pass a plain array instead.")
+
+
+def blame(what: str, origin: Provenance, problem: str, remark: str = "") -> PluginError:
+    """Return the error that names the plugin whose function has a problem."""
+    return PluginError(f"{what}, declared by {origin}, {problem}{remark}; {origin.remedy}")

@@ -10,6 +10,7 @@ from interop._model.display import counted_axes
 from interop._model.dtype import bit_carrier, itemsize
 from interop._model.effect import LOSSES, WRITING
 from interop._model.format import Format
+from interop._model.provenance import Provenance
 from interop._model.spec import (
     FORTRAN,
     LABELLED,
@@ -21,7 +22,7 @@ from interop._model.spec import (
     trait_text,
 )
 from interop._model.typing import Value, ValueFunction
-from interop._registry.declared import Declared, Provenance
+from interop._registry.declared import Declared
 
 from .derived import complete, derived_effects, shared_traits
 from .question import Question, RouteOf

@@ -13,7 +13,7 @@ from interop._model.effect import EFFECTS
 from interop._model.format import Format
 from interop._model.spec import LABELLED, TRAITS, Spec, spec_kind
 from interop._model.suggestion import listed
-from interop._registry.installed import not_installed
+from interop._recognition.installed import not_installed
 from interop._request.keywords import WRITABLE
 from interop._request.policy import current_policy
 from interop._request.request import Request

@@ -9,8 +9,8 @@ from itertools import chain
 
 from interop._model.device import device_type, is_host_part
 from interop._model.format import Format
+from interop._model.provenance import HERE, OWN
 from interop._model.spec import Spec
-from interop._registry.declared import HERE, OWN
 from interop._registry.registry import Registry
 
 from .components import Composite

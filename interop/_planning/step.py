@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
+from interop._model.provenance import Provenance
 from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec
 from interop._model.typing import Value, ValueFunction
-from interop._registry.declared import Provenance
 
 
 class Step(NamedTuple):

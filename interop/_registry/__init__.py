@@ -1,3 +1,3 @@
-"""Installed plugins, and the declarations that are registered."""
+"""What is declared: installed plugins, and the declarations that are registered."""
 
 from __future__ import annotations

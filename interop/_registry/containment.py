@@ -15,11 +15,11 @@ from typing import Any, TypeVar, cast
 
 from interop._model.conversion import Conversion
 from interop._model.extension import Container, DtypeNames, NoTrace
-from interop._model.foreign import error_text
+from interop._model.foreign import blame, error_text
 from interop._model.format import Format, itself
-from interop.errors import InteropError, PluginError
+from interop._model.provenance import HERE, OWN, Provenance
+from interop.errors import InteropError
 
-from .declared import HERE, OWN, Provenance
 from .validation import described
 
 _Declaration = TypeVar("_Declaration")
@@ -36,11 +36,6 @@ _GUARDED: Mapping[type, tuple[str, ...]] = {
     Container: ("open",),
     NoTrace: ("mark",),
 }
-
-
-def blame(what: str, origin: Provenance, problem: str, remark: str = "") -> PluginError:
-    """Return the error that names the plugin whose function has a problem."""
-    return PluginError(f"{what}, declared by {origin}, {problem}{remark}; {origin.remedy}")
 
 
 def contained(declaration: _Declaration, origin: Provenance) -> _Declaration:

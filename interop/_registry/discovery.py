@@ -28,11 +28,12 @@ from interop._model.display import one_line
 from interop._model.extension import Declaration, NoTrace, Problem, Problems
 from interop._model.foreign import error_text
 from interop._model.format import Format, package
+from interop._model.provenance import OWN, Provenance, normal
 from interop._model.suggestion import suggestion
 from interop.errors import PluginError
 
 from . import hooks
-from .declared import OWN, Declared, Provenance, normal
+from .declared import Declared
 from .precedence import Conflict, declared_by, replacements
 
 GROUP = "interop"

@@ -16,7 +16,9 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, TypeAlias
 
-from .declared import OWN, Declared, Provenance
+from interop._model.provenance import OWN, Provenance
+
+from .declared import Declared
 from .precedence import settle
 
 if TYPE_CHECKING:

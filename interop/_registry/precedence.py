@@ -19,8 +19,9 @@ from typing import NamedTuple
 from interop._model.conversion import Conversion
 from interop._model.extension import Autodiff, Container, Declaration, DtypeNames
 from interop._model.format import Format
+from interop._model.provenance import HERE, OWN, Provenance, normal
 
-from .declared import HERE, OWN, Declared, Provenance, normal
+from .declared import Declared
 from .expansion import unary_conversions
 from .validation import frozen, validated
 

@@ -16,15 +16,16 @@ from interop._model.extension import (
     Namespaces,
     NoTrace,
 )
-from interop._model.foreign import error_text
+from interop._model.foreign import blame, error_text
 from interop._model.format import Format
+from interop._model.provenance import HERE, Provenance
+from interop._recognition.recognition import Recognition
 from interop.errors import ConflictError, InteropError
 
-from .containment import blame, contained
-from .declared import HERE, Declared, Provenance
+from .containment import contained
+from .declared import Declared
 from .loading import Loader
 from .precedence import declared_by, settle
-from .recognition import Recognition
 
 _Kind = TypeVar("_Kind")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -42,7 +43,9 @@ class Registry(Recognition):
     """
 
     def __init__(self, costs: Mapping[str, Cost] | None = None, *, plugins: bool = False) -> None:
-        super().__init__(Loader(self.replace, has_plugins=plugins))
+        #: Loads the plugins for which a value or a name shows the need.
+        self.loader = Loader(self.replace, has_plugins=plugins)
+        super().__init__(self.loader.load, self.loader.load_all)
         self._costs = dict(costs or {})
         #: Counts changes.
         self.version = 0

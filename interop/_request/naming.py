@@ -23,7 +23,7 @@ from interop._model.dtype import (
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
 from interop._model.suggestion import listed, suggestion
-from interop._registry.installed import framework_state
+from interop._recognition.installed import framework_state
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError, UnknownTargetError, UnknownValueError
 

@@ -18,7 +18,7 @@ from interop._api.inspection import Inspection
 from interop._model.format import Format, Parts
 from interop._model.spec import MEMORY_TRAITS, Spec
 from interop._model.typing import Value
-from interop._registry.installed import not_installed
+from interop._recognition.installed import not_installed
 from interop.errors import Declined, InteropError, RefusedError
 
 from ._notes import Notes

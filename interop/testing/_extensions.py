@@ -20,7 +20,7 @@ from interop._model.extension import (
 )
 from interop._model.format import Format, package
 from interop._model.typing import Value
-from interop._registry.installed import importable
+from interop._recognition.installed import importable
 
 from ._notes import Notes
 from ._sample import REFUSALS, NoSample, Recipe, first_line, preferred

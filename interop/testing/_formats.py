@@ -28,7 +28,7 @@ from interop._model.spec import (
 from interop._model.suggestion import listed
 from interop._model.typing import Value
 from interop._planning.plan import StepDeclined
-from interop._registry.installed import not_installed
+from interop._recognition.installed import not_installed
 from interop.errors import (
     Declined,
     InteropError,

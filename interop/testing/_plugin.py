@@ -8,7 +8,7 @@ from typing import Any
 
 from interop._model.extension import NoTrace
 from interop._model.format import Format, package
-from interop._registry.installed import importable
+from interop._recognition.installed import importable
 from interop.errors import DeviceError, NotInstalledError, RefusedError
 
 from ._notes import Notes

@@ -25,7 +25,7 @@ from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
 from interop._planning.question import Question
 from interop._planning.step import Step
-from interop._registry.installed import not_installed
+from interop._recognition.installed import not_installed
 from interop._request.request import Request
 from interop.errors import Declined, InteropError
 

@@ -27,9 +27,10 @@ from interop._model.extension import (
     Problems,
 )
 from interop._model.format import Format
+from interop._model.provenance import Provenance, normal
 from interop._model.suggestion import suggestion
 from interop._planning.conversion import ResolvedConversion
-from interop._registry.declared import Declared, Provenance, normal
+from interop._registry.declared import Declared
 from interop._registry.discovery import GROUP, declarations_of, provenance_of
 from interop.errors import PluginError
 

@@ -14,7 +14,7 @@ from interop._model.format import Format
 from interop._model.spec import MEMORY_TRAITS, shape_text
 from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
-from interop._registry.installed import not_installed
+from interop._recognition.installed import not_installed
 from interop._registry.registry import Registry
 
 from ._sample import (

@@ -17,8 +17,8 @@ import interop
 from interop import Interop
 from interop._cli import diagnosis
 from interop._cli.diagnosis import Diagnosis, Finding, Framework, diagnose
-from interop._registry import installed
-from interop._registry.declared import OWN, Provenance
+from interop._model.provenance import OWN, Provenance
+from interop._recognition import installed
 from interop.testing._process import how_it_ended
 from tests.strange import FRAMEWORK, install
 

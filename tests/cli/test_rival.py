@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import interop
-from interop._registry.declared import OWN
+from interop._model.provenance import OWN
 from tests.paths import python_path
 
 ADVICE = (

@@ -22,8 +22,8 @@ import interop.plugin
 from interop import Conversion, Format, Interop
 from interop._execution.fast_leaves import fast_leaves, leaf_ways
 from interop._execution.fast_path import Converter, with_fast_paths
+from interop._model.provenance import Provenance
 from interop._planning.cache import PlanCache, PlanTable, Way
-from interop._registry.declared import Provenance
 from interop._registry.registry import Registry
 from interop._request.keywords import Keywords
 from interop._request.policy import Block, block

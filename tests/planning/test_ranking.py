@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import permutations
 
+from interop._model.provenance import HERE
 from interop._planning.ranking import Least, Rank
 from interop._planning.step import Step
-from interop._registry.declared import HERE
 from interop.plugin import make_spec
 
 

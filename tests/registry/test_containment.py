@@ -14,7 +14,7 @@ import pytest
 
 from interop import Conversion, DtypeNames, Format, Interop
 from interop._model.foreign import error_text
-from interop._registry.declared import Provenance
+from interop._model.provenance import Provenance
 from interop.errors import ConversionError, PluginError, UnknownValueError
 from interop.plugin import Container, Labels, Limits, Wrapper
 from interop.plugin.advanced import Advanced, Namespaces, NoTrace

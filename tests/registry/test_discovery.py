@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import interop
+from interop._model.provenance import OWN, Provenance
 from interop._registry import discovery
-from interop._registry.declared import OWN, Provenance
 from interop._registry.registry import Registry
 from interop.plugin import Conversion, Format, hookimpl
 from interop.plugin.advanced import NoTrace

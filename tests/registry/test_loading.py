@@ -17,7 +17,7 @@ from interop._model.format import Format, package
 from interop._model.spec import WEAK, Spec
 from interop._planning.cache import PlanCache
 from interop._planning.planner import Planner
-from interop._registry.installed import importable
+from interop._recognition.installed import importable
 from interop._registry.registry import Registry
 from interop._request.request import Request
 from interop.plugin import Container, DtypeNames

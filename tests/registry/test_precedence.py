@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from interop import Conversion, Cost, DtypeNames, Format, Interop
-from interop._registry.declared import OWN, Provenance
+from interop._model.provenance import OWN, Provenance
 from interop._registry.precedence import declared_by, replacements, settle
 from interop._registry.registry import Registry
 from interop.errors import ConflictError, UnknownValueError

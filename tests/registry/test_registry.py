@@ -11,7 +11,7 @@ import pytest
 
 import interop
 from interop import Conversion, Cost, DtypeNames, Format, Interop
-from interop._registry.declared import Provenance
+from interop._model.provenance import Provenance
 from interop._registry.registry import Registry
 from interop.errors import ConflictError, PluginError
 from interop.plugin import Autodiff, Container, Copy, Declaration, make_spec

@@ -11,8 +11,8 @@ import pytest
 import interop
 from interop import Conversion, Cost, DtypeNames, Format, Interop
 from interop._model.effect import DERIVED
+from interop._model.provenance import OWN
 from interop._registry import discovery
-from interop._registry.declared import OWN
 from interop._registry.expansion import unary_conversions
 from interop._registry.validation import frozen, validated
 from interop.plugin import Components, Container, Limits, Result, Wrapper

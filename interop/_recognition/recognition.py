@@ -18,8 +18,9 @@ from typing import TypeVar
 
 from interop._model.dialect import reworded
 from interop._model.extension import DtypeNames
-from interop._model.foreign import error_text, unreadable
+from interop._model.foreign import blame, error_text, unreadable
 from interop._model.format import Format, Labels, package
+from interop._model.provenance import Provenance
 from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec, in_any_order
 from interop._model.typing import Value
 from interop.errors import (
@@ -32,11 +33,8 @@ from interop.errors import (
 )
 
 from .classes import format_of_class, imported
-from .containment import blame
-from .declared import Provenance
 from .installed import absent
-from .loading import Loader
-from .validation import misfit
+from .misfit import misfit
 
 #: The function that describes the values of a type, and the formats that its specs may name.
 _Describer = tuple[Callable[[Value], Spec], frozenset[str]]
@@ -63,11 +61,20 @@ _MOVES: dict[type | UnionType, str] = {
 
 
 class Recognition:
-    """The formats by name, and what can be told of a value by its type."""
+    """The formats by name, and what can be told of a value by its type.
 
-    def __init__(self, loader: Loader) -> None:
-        #: Loads the plugins for which a value or a name shows the need.
-        self.loader = loader
+    Parameters
+    ----------
+    load : callable
+        ``load(name)`` has those formats registered for which imported modules, or a name, show the
+        need.
+    load_all : callable
+        Has all formats registered, and tells whether any of them was not.
+    """
+
+    def __init__(self, load: Callable[[str], None], load_all: Callable[[], bool]) -> None:
+        self._load = load
+        self._load_all = load_all
         self.formats: dict[str, Format] = {}
         self.dtype_names: list[DtypeNames] = []
         #: Where each format comes from. Formats that were replaced stay in it.
@@ -280,14 +287,14 @@ class Recognition:
         raise UnknownValueError(reason)
 
     def _search(self, type_: type) -> Format | None:
-        self.loader.load()
+        self._load("")
         named = None if issubclass(type_, Spec) else format_of_class(type_, self.formats.values())
         if named is not None:
             return named
         for format_ in self.formats.values():
             if _offers(type_, format_):
                 return format_
-        if self.loader.load_all():  # the advice names the methods of all frameworks
+        if self._load_all():  # the advice names the methods of all frameworks
             return self._search(type_)
         return None
 
@@ -347,7 +354,7 @@ class Recognition:
         if not isinstance(target, str):
             return self._named_by_object(target)
         head, dot, layout = target.partition(".")
-        self.loader.load(head)
+        self._load(head)
         nicknamed = (f.framework for f in self.formats.values() if head in f.aliases)
         frameworks = (head, *nicknamed)
         matches = (self._with_name(framework + dot + layout) for framework in frameworks)

@@ -15,9 +15,9 @@ import interop
 import interop.plugin
 from interop import DtypeNames, Format, Interop, Spec
 from interop._api.leaves import is_array
-from interop._registry import recognition
-from interop._registry.classes import format_of_class
-from interop._registry.declared import Provenance
+from interop._model.provenance import Provenance
+from interop._recognition import recognition
+from interop._recognition.classes import format_of_class
 from interop.errors import NotInstalledError, PluginError, UnknownValueError
 from tests.toys import Box, copy, describe, toy
 
