@@ -35,11 +35,8 @@ _STREAM = {"stream"}
 Note: TypeAlias = Callable[[Step, Value], None]
 
 #: Matches the names and the texts of exceptions that are raised when memory runs out, and that are
-#: no MemoryErrors.
-_OUT_OF_MEMORY = re.compile(
-    "OutOfMemoryError|ResourceExhausted|RESOURCE_EXHAUSTED|out of memory|allocate .*memory",
-    re.IGNORECASE,
-)
+#: no MemoryErrors. The second is what the status codes of remote calls say.
+_OUT_OF_MEMORY = re.compile("out.?of.?memory|resource.?exhausted|allocate .*memory", re.IGNORECASE)
 
 
 class StepDeclined(Exception):  # noqa: N818 - it carries a declined step to the planner

@@ -197,6 +197,34 @@ def test_refusals_keep_no_value_alive(
         assert alive() is None
 
 
+class ResourceExhaustedError(Exception):
+    """An error whose name alone says that memory ran out."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ResourceExhaustedError("failed on a tensor"),
+        RuntimeError("RESOURCE_EXHAUSTED: 2 GiB"),
+        RuntimeError("CUDA out of memory"),
+        RuntimeError("OutOfMemoryError: 2 GiB"),
+        RuntimeError("could not allocate 2 GiB of memory"),
+    ],
+)
+def test_an_error_that_says_that_memory_ran_out_is_a_memory_error(
+    empty: Interop, error: Exception
+) -> None:
+    """It says so by its name or its text; another error of a step stays a failure."""
+
+    def full(box: Box) -> Box:
+        raise error
+
+    empty.register(toy("a"), toy("b"), Conversion("a", "b", full))
+    with pytest.raises(interop.errors.DoesNotFitError, match="ran out of memory") as caught:
+        empty.convert(Box("a", [1.0]), to="b")
+    assert caught.value.__cause__ is error
+
+
 def test_interrupts_pass_through(empty: Interop) -> None:
     """KeyboardInterrupt is not turned into a conversion error."""
 
