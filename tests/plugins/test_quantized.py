@@ -510,16 +510,21 @@ def test_packed_bytes_are_read_in_order() -> None:
     assert codes.tobytes() == raw
 
 
-def test_unpacking_is_a_copy_that_keeps_the_scale() -> None:
-    """`copy=False` refuses it, `copy=True` owns the scale as well, and torch gets plain codes."""
+def test_unpacking_is_a_copy_of_the_scale_too() -> None:
+    """`copy=False` refuses it, a plan says that nothing is shared, and torch gets plain codes."""
     scale = np.array([0.5, 2])
     array = QuantizedArray(
         np.array([0x21, 0x43], "u1"), scale, axis=0, packed="uint4", shape=(2, 2)
     )
     with pytest.raises(RefusedError, match="copy"):
         interop.convert(array, to="quantized.numpy", copy=False)
-    assert interop.convert(array, to="quantized.numpy").scale is scale
-    assert address(interop.convert(array, to="quantized.numpy", copy=True).scale) != address(scale)
+    for target in ("quantized.numpy", "quantized.torch", "torch.quantized"):
+        with interop.trace() as receipts:
+            result = interop.convert(array, to=target)
+        assert interop.plan(array, to=target).aliases is receipts[0].aliased is False
+        if target == "quantized.numpy":
+            assert result.scale.tolist() == scale.tolist()
+            assert address(result.scale) != address(scale)
     tensor = interop.convert(array, to="torch.quantized")
     assert tensor.dequantize().tolist() == [[0.5, 1], [6, 8]]
     trained = QuantizedArray(

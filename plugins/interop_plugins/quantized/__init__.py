@@ -89,9 +89,8 @@ def _formats() -> Iterable[Format]:
 def _unary(framework: str) -> Iterable[Unary]:
     """Yield the steps that unpack codes, bring components together, and leave a graph."""
     unpack_codes, cost = _UNPACKING[framework]
-    # Unpacking shares the components that are not packed.
     takes = _MEMORY[framework] | _SCHEMES | _GRAD
-    yield Drop("packed", unpack_codes, "copy", takes=takes, shares=True, cost=cost)
+    yield Drop("packed", unpack_codes, "copy", takes=takes, cost=cost)
     if framework != "numpy":
         # The codes stay where they are, and are shared: scales and zero points are small.
         takes |= _PACKED

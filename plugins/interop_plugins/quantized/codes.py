@@ -32,18 +32,25 @@ def unpack_cupy(value: QuantizedArray) -> QuantizedArray:
 
 
 def _unpack(value: QuantizedArray, xp: Framework) -> QuantizedArray:
-    """Return the quantized array with one element for each code and for each zero point."""
+    """Return a copy of the quantized array with one element for each code and each zero point."""
     codes = unpack_codes(value.codes, value.packed or "", 0, prod(value.shape), xp)
     zero_point = unpack_zero_point(value, xp)
     return QuantizedArray(
         codes.reshape(value.shape),
-        value.scale,
-        zero_point,
+        _copied(value.scale),
+        zero_point if value.packed_zero_point else _copied(zero_point),
         axis=value.axis,
         block_size=value.block_size,
         dtype=value.dtype,
-        bias=value.bias,
+        bias=_copied(value.bias),
     )
+
+
+def _copied(component: Array | None) -> Array | None:
+    """Return a copy of a scale, a zero point or a bias, part of the same graph."""
+    if component is None:
+        return None
+    return component.clone() if hasattr(component, "clone") else component.copy()
 
 
 def unpack_codes(packed: Array, kind: str, start: int, count: int, xp: Framework) -> Array:

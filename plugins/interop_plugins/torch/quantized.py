@@ -77,7 +77,10 @@ def unpack(value: Tensor) -> Parts:
     What torch has as numbers becomes arrays, on the device of the codes.
     """
     tools = _tools()
-    blank = tools.blanks[value.dtype]
+    blank = tools.blanks.get(value.dtype)
+    if blank is None:
+        msg = f"torch packs the codes of {value.dtype} by itself"
+        raise Declined(msg)
     # Making one tensor like another is quicker than naming its dtype and device.
     codes = blank.new_empty(0) if value.is_cpu else blank.new_empty(0, device=value.device)
     codes.set_(value.untyped_storage(), value.storage_offset(), value.size(), value.stride())
