@@ -145,7 +145,7 @@ def interop_declarations() -> Iterable[Declaration]:
         *_numpy(),
         *_protocols(),
         *_with_bits(_densifying()),
-        *_with_bits(_layout_changes()),
+        *_differentiable(_with_bits(_layout_changes())),
         *_ragged(),
         *_opaque(),
         *_shards(),
@@ -744,6 +744,17 @@ def _densifying() -> Iterable[Conversion]:
             cost = Cost(2e-5, 1.5e9)
             loose = {"requires": _UNCOALESCED, "drops": _UNCOALESCED}
             yield into(**loose, cost=cost, name="densify_loose_into")
+
+
+def _differentiable(conversions: Iterable[Conversion]) -> Iterable[Conversion]:
+    """Yield changes of layout, which torch does not differentiate if numbers are complex."""
+    for conversion in conversions:
+        if "grad" in conversion.takes:
+            yield conversion._replace(dtypes=_SPARSE_MATH - _COMPLEX)
+            takes, name = conversion.takes - _GRAD, f"complex_{conversion.label}"
+            yield conversion._replace(dtypes=_SPARSE_MATH & _COMPLEX, takes=takes, name=name)
+        else:
+            yield conversion
 
 
 def _layout_changes() -> Iterable[Conversion]:

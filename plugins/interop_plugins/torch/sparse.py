@@ -337,7 +337,7 @@ def to_layout(layout: str, value: Tensor) -> Tensor:
     """Return a dense or sparse tensor in another sparse layout, part of the same graph."""
     import torch
 
-    _check_differentiable(checked(value))
+    checked(value)
     if layout != "sparse_coo":
         allow_compressed()
     if layout == "sparse_csr":
@@ -356,13 +356,6 @@ def to_layout(layout: str, value: Tensor) -> Tensor:
     # torch takes a tensor that it makes of no blocks for uncoalesced.
     is_empty_coo = layout == "sparse_coo" and not result._nnz()
     return result.coalesce() if is_empty_coo else result
-
-
-def _check_differentiable(value: Tensor) -> None:
-    """Decline a change of layout in a graph that torch would refuse."""
-    if value.is_complex() and value.requires_grad:
-        msg = "torch does not differentiate changes of layout of complex tensors"
-        raise Declined(msg)
 
 
 def _no_matrices(layout: str, value: Tensor, sides: int) -> Tensor:
@@ -455,7 +448,6 @@ def to_blocks(layout: str, value: Tensor) -> Tensor:
     """Return a dense matrix in blocks of the largest size up to four that divides each side."""
     import torch
 
-    _check_differentiable(value)
     allow_compressed()
     sides = tuple(next(n for n in (4, 3, 2, 1) if length % n == 0) for length in value.shape)
     return value.to_sparse(layout=getattr(torch, layout), blocksize=sides)
