@@ -11,7 +11,7 @@ The first of these criteria that tells two routes apart decides:
 6. no bytes copied, before any copied;
 7. some memory shared, before none;
 8. fewest imports that nobody requested;
-9. fewest steps that write elements in another order than they lie in;
+9. fewest steps that put elements in another order than they lie in;
 10. the shorter estimated time;
 11. fewer steps;
 12. the names.
@@ -28,9 +28,6 @@ from .step import Step
 #: Seconds that each step takes on top of its own: for the call, and because a single step is more
 #: likely to have a fast path.
 EACH = 2e-6
-
-#: The traits of elements that do not lie by their indices, or of which one index has several.
-_ORDERS = frozenset({"noncontiguous", "uncoalesced"})
 
 #: Memory is shared, but only by visiting a framework that nobody requested: worse than no sharing.
 _BY_DETOUR = 2
@@ -61,8 +58,9 @@ class Rank(NamedTuple):
     copied: bool = False
     sharing: int = 0  # 0: some memory is shared with the value, 1: none, 2: by a detour
     imports: int = 0  # of frameworks that nobody requested
-    # Steps that write elements by their indices, and not as they lie in memory. They come before
-    # the time, since where the elements of a result lie must not depend on costs.
+    # Steps after which elements lie by their indices, and did not before: a table whose columns are
+    # shared is a step towards rows, too. They come before the time, since where the elements of a
+    # result lie must not depend on costs.
     reorders: int = 0
     seconds: float = 0.0
     steps: int = 0
@@ -83,7 +81,7 @@ class Rank(NamedTuple):
         `departs` tells whether the step leaves the layout of the value that is converted. `shares`
         tells whether some memory is still the value's after all steps together.
         """
-        reordered = not _ORDERS.isdisjoint(step.before.traits - step.after.traits)
+        reordered = "noncontiguous" in step.before.traits - step.after.traits
         return Rank(
             self.refused + refused,
             self.bystanders + bystander,
@@ -93,7 +91,7 @@ class Rank(NamedTuple):
             self.copied or step.writes,
             max(self.sharing, not (shares and step.aliases)),
             self.imports + imports,
-            self.reorders + (step.writes and reordered),
+            self.reorders + reordered,
             self.seconds + step.seconds + EACH,
             self.steps + 1,
             (*self.names, step.label),

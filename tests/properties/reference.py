@@ -266,7 +266,7 @@ class Reference:
             lost=way.lost + len(effects & LOSING),
             breaks_sharing=way.breaks_sharing or not aliases,
             imports=way.imports + bool(imports),
-            reorders=way.reorders + (copies and "noncontiguous" in before.traits - spec.traits),
+            reorders=way.reorders + ("noncontiguous" in before.traits - spec.traits),
             seconds=way.seconds + _seconds(conversion.cost, before.nbytes + spec.nbytes) + EACH,
             moves=(*way.moves, move),
         )
