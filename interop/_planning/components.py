@@ -238,13 +238,17 @@ class Transfer(NamedTuple):
         way = self.way
         shared = frozenset(route.role for route in routes if route.aliases) - way.copied_roles
         aliases = bool(shared)
+        # The memory of ragged rows is that of their values, whoever shares the offsets.
+        keeps_memory = "values" in shared if way.source.layout == "ragged" else aliases
         writes = any(route.writes for route in routes) or way.writes
         traits = shared_traits(self.spec.traits, way.carries)
         # Even fresh arrays are locked if their library never changes its arrays.
         arrived = (route.steps[-1].after.traits for route in routes if route.steps)
         locked = WRITE_LOCKS & way.carries & frozenset().union(*arrived)
         after = self.after()._replace(
-            traits=(traits if aliases else traits - MEMORY_TRAITS) | locked | way.packing.pack_adds
+            traits=(traits if keeps_memory else traits - MEMORY_TRAITS)
+            | locked
+            | way.packing.pack_adds
         )
         return Step(
             transfer_name(way.source, way.target),
