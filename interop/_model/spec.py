@@ -31,6 +31,7 @@ NONCONTIGUOUS, FORTRAN = frozenset({"noncontiguous"}), frozenset({"fortran"})
 COLUMN_TRAITS = frozenset(
     {
         "bit_columns",
+        "block_columns",
         "byte_columns",
         "category_columns",
         "chunked_columns",
@@ -70,12 +71,14 @@ TRAITS: dict[str, str] = {
     "conj": "it is a lazy complex conjugate",
     "neg": "it is a lazy negation",
     "labelled": "it has an index, names of axes or columns, coordinates or attributes",
+    "indexed": "its rows have labels, which are columns in libraries without such labels",
     "masked": "some of its elements are masked or null",
     "not_numbers": "some of its elements are no numbers: text, dates, objects",
     "untyped": "its elements are objects or decimals: numbers, perhaps, but of no dtype",
     "several_dtypes": "its columns have several dtypes",
     "mixed": "its columns have several dtypes, and its combined dtype cannot hold all their values",
     "bit_columns": "some of its columns have truth values or nulls as bits",
+    "block_columns": "some of its columns are blocks of memory that another library may share",
     "byte_columns": "some of its columns have truth values or masks as bytes",
     "category_columns": "some of its columns have categories",
     "chunked_columns": "some of its columns lie in several chunks",

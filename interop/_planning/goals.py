@@ -95,7 +95,7 @@ def _carries(graph: Graph, spec: Spec, target: Format, request: Request) -> froz
         carries -= NONCONTIGUOUS | FORTRAN
     # With dtype= all columns must have that dtype, with a numbered device= all parts be on it.
     if request.dtype:
-        carries -= {"mixed"}
+        carries -= {"mixed", "several_dtypes"}
     return carries - DIVISIONS if ":" in (request.device or "") else carries
 
 

@@ -9,6 +9,7 @@ are copied; a single column is shared like a Series.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Set
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
@@ -61,7 +62,8 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
     Extents: TypeAlias = tuple[tuple[int, int], ...]
 
-_READONLY, _FORTRAN = frozenset({"readonly"}), frozenset({"noncontiguous", "fortran"})
+_READONLY, _NONCONTIGUOUS = frozenset({"readonly"}), frozenset({"noncontiguous"})
+_FORTRAN = _NONCONTIGUOUS | {"fortran"}
 _IMMUTABLE, _MASKED = frozenset({"immutable"}), frozenset({"masked"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 _MIXED, _NESTED = frozenset({"mixed"}), frozenset({"nested"})
@@ -81,7 +83,7 @@ _DTYPES = _SHARED | _BOOL
 #: The dtypes in which nulls can be filled: with NaN in reals, with 0 in others.
 _FILLED = _DTYPES | COMPLEX | frozenset(d for d in DTYPES if d.startswith(("bfloat", "float8")))
 #: The traits of a DataFrame whose common dtype in NumPy does not hold the numbers of each column.
-_SEVERAL = _MIXED | {f"{dtype} columns" for dtype in _DTYPES}
+_SEVERAL = _MIXED | {"several_dtypes"} | {f"{dtype} columns" for dtype in _DTYPES}
 
 #: NumPy's names of the dtypes of numbers, by polars' names.
 _NAMES = {"Boolean": "bool"} | {
@@ -90,9 +92,7 @@ _NAMES = {"Boolean": "bool"} | {
 _SHARED_NAMES = _NAMES.keys() - {"Boolean"}
 
 #: The kinds of columns that Polars copies.
-_COPIED_KINDS = frozenset(
-    {"byte_columns", "category_columns", "object_columns", "strided_columns", "text_columns"}
-)
+_COPIED_KINDS = COLUMN_TRAITS - {"bit_columns", "block_columns", "view_columns", "zoned_columns"}
 #: The dtypes of numbers that columns of other libraries may have.
 _COLUMN_DTYPES = _DTYPES | COMPLEX | {"longdouble", "clongdouble"}
 _ODD_COLUMNS = frozenset({"several_dtypes"}) | _UNTYPED
@@ -105,7 +105,9 @@ _ROWS = frozenset(
 _NO_BITS = COLUMN_TRAITS - {"bit_columns"}
 #: The traits of a DataFrame with columns of any kind.
 _ANY_COLUMNS = _CARRIED | _SEVERAL | _UNKNOWN_DTYPE | _FORTRAN | COLUMN_TRAITS
-_ANY_COLUMNS |= _ODD_COLUMNS
+_ANY_COLUMNS |= _ODD_COLUMNS | {"indexed"}
+#: The traits of columns that have one dtype once they are cast.
+_KINDS = COLUMN_TRAITS | {"several_dtypes"}
 
 #: How many elements are written at a time.
 _PIECE = 2**18
@@ -331,9 +333,10 @@ def _other_columns(frame: pl.DataFrame) -> str:
 
 
 def _common_dtype(names: frozenset[str]) -> tuple[str, frozenset[str]]:
-    """Return the common dtype in NumPy, and traits if it cannot hold the numbers of all columns.
+    """Return the common dtype in NumPy, and the traits of several dtypes.
 
-    The traits are ``mixed`` and one for each dtype, so that a refusal names them.
+    If it cannot hold the numbers of each, they are ``mixed`` and one for each dtype, so that a
+    refusal names them.
     """
     import numpy as np
 
@@ -341,8 +344,8 @@ def _common_dtype(names: frozenset[str]) -> tuple[str, frozenset[str]]:
         return next(iter(names)), EMPTY
     common: str = np.result_type(*map(np.dtype, names)).name
     if all(preserves(name, common) for name in names):
-        return common, EMPTY
-    return common, _MIXED | {f"{name} columns" for name in names}
+        return common, frozenset({"several_dtypes"})
+    return common, _MIXED | {"several_dtypes"} | {f"{name} columns" for name in names}
 
 
 # ---------------------------------------------------------------------- out of polars
@@ -605,6 +608,8 @@ def _kinds_of_columns(frame: pl.DataFrame) -> frozenset[str]:
             kinds.add("bit_columns")
         if column.n_chunks() != 1:
             kinds.add("chunked_columns")
+        if name not in _NAMES or (name != "Boolean" and column.n_chunks() == 1):
+            kinds.add("block_columns")
     return frozenset(kinds)
 
 
@@ -641,12 +646,16 @@ def recast_frame(frame: pl.DataFrame, *, dtype: str) -> pl.DataFrame:
 def memory(series: pl.Series) -> Extents:
     """Return the addresses and lengths of the memory of the numbers of a Series, chunk by chunk.
 
-    Bits, and numbers of a Series with nulls, are left out: their memory is never shared.
+    Bits, and numbers of a Series with nulls, are shared by way of PyArrow alone.
     """
     elements, inner_shape = _elements(series.dtype)
-    if elements not in _SHARED_NAMES or _has_nulls(series, inner_shape):
+    chunks = [chunk for chunk in series.get_chunks() if chunk.len()]
+    if elements in _SHARED_NAMES and not _has_nulls(series, inner_shape):
+        return extents(chunk.to_numpy() for chunk in chunks)
+    if elements not in _NAMES or "pyarrow" not in sys.modules:
         return ()
-    return extents(chunk.to_numpy() for chunk in series.get_chunks() if chunk.len())
+    buffers = (buffer for chunk in chunks for buffer in chunk.to_arrow().buffers())
+    return tuple((buffer.address, buffer.size) for buffer in buffers if buffer is not None)
 
 
 def frame_memory(frame: pl.DataFrame) -> Extents:
@@ -762,7 +771,7 @@ def _lists_of(array: Array) -> pl.Series:
 def _of_any_columns(conversions: Iterable[Conversion]) -> Iterable[Conversion]:
     """Yield conversions to one array, to which it does not matter how columns are kept."""
     for conversion in conversions:
-        takes, drops = conversion.takes | COLUMN_TRAITS, conversion.drops | COLUMN_TRAITS
+        takes, drops = conversion.takes | _KINDS, conversion.drops | _KINDS
         yield conversion._replace(takes=takes, drops=drops)
 
 
@@ -775,7 +784,7 @@ def _tables() -> Iterable[Conversion]:
     gone -= _FORTRAN | {"bit_columns"}
     gone |= frozenset(f"{dtype} columns" for dtype in _COLUMN_DTYPES) - _SEVERAL
     anything = _CARRIED | _SEVERAL | _ODD_COLUMNS | _UNKNOWN_DTYPE | _LABELLED | gone
-    anything |= {"bit_columns"}
+    anything |= {"bit_columns", "indexed"}
     make = partial(Conversion, "arrow_c_stream", "polars.dataframe", from_table)
     make = partial(make, drops=gone, shares=True, checked=True, ndims={2})
     make = partial(make, adds=_IMMUTABLE | _SCATTERED)
@@ -783,8 +792,10 @@ def _tables() -> Iterable[Conversion]:
     yield make(takes=shared, cost=Cost(4e-4), adopt=adopt, name="share_columns")
     copied = partial(make, effects=COPY, cost=Cost(2e-3, 5e8))
     bytes_, packed = frozenset({"byte_columns"}), _IMMUTABLE | _SCATTERED | {"bit_columns"}
-    yield copied(takes=anything - bytes_, name="columns_to_polars")
-    yield copied(takes=anything, requires=bytes_, adds=packed, name="pack_bytes_of_columns")
+    for blocks in (frozenset({"block_columns"}), EMPTY):  # which are shared
+        taken = partial(copied, shares=bool(blocks), takes=anything - {"block_columns"} - bytes_)
+        yield taken(requires=blocks, name="columns_to_polars")
+        yield taken(requires=bytes_ | blocks, adds=packed, name="pack_bytes_of_columns")
 
 
 def _series_of_arrow() -> Iterable[Conversion]:
@@ -802,9 +813,21 @@ def _series_of_arrow() -> Iterable[Conversion]:
     drops = _READONLY | _FORTRAN | {"chunked", "unaligned"}
     back = partial(back, drops=drops, shares=True)
     yield back(takes=locks | _LABELLED, dtypes=_SHARED, cost=Cost(3e-5), name="share_stream")
-    copied = {"effects": COPY, "cost": Cost(4e-5, 2e10)}
-    adds = _IMMUTABLE | _SCATTERED
-    yield back(takes=_CARRIED | drops | _LABELLED, adds=adds, name="stream_to_series", **copied)
+    copied = partial(back, effects=COPY, cost=Cost(4e-5, 2e10), adds=_IMMUTABLE | _SCATTERED)
+    copied = partial(copied, name="stream_to_series")
+    chunked = frozenset({"chunked"})
+    anything = (_CARRIED | drops | _LABELLED) - chunked - _FORTRAN - _SCATTERED
+    numbers = anything - _UNTYPED
+    yield copied(takes=anything, dtypes=_SHARED)
+    yield copied(takes=anything, requires=chunked | _NOT_NUMBERS)
+    for pieces in (_NONCONTIGUOUS, _SCATTERED):
+        yield copied(takes=numbers, requires=pieces, dtypes=_SHARED, shares=False)
+    yield copied(takes=numbers, requires=chunked, shares=False)
+    # Truth values are bits in Arrow's memory, and bytes elsewhere.
+    bools = partial(copied, dtypes=_BOOL, name="bools_to_series")
+    yield bools(takes=numbers, requires=_IMMUTABLE)
+    yield bools(takes=numbers - _IMMUTABLE, requires=_SCATTERED)
+    yield bools(takes=numbers - _IMMUTABLE | _NONCONTIGUOUS, shares=False)
     yield Conversion(
         "pyarrow",
         "polars.series",
@@ -1008,13 +1031,16 @@ def _frame_casts() -> Iterable[Unary]:
     bits = _IMMUTABLE | _SCATTERED | {"bit_columns"}
     yield make(_SHARED, drops=COLUMN_TRAITS)
     yield make(_BOOL, adds=bits, drops=_NO_BITS, name="recast_to_bits")
-    taken = _IMMUTABLE | COLUMN_TRAITS
+    taken = _IMMUTABLE | _KINDS
     scattered = partial(make, takes=taken | _UNKNOWN_DTYPE, requires=_SCATTERED)
     mixed = partial(make, takes=taken | _SEVERAL, requires=_MIXED | _SCATTERED)
-    yield scattered(_SHARED, drops=_SCATTERED | COLUMN_TRAITS)
-    yield scattered(_BOOL, drops=_NO_BITS, adds=_IMMUTABLE | {"bit_columns"}, name="recast_to_bits")
+    yield scattered(_SHARED, drops=_SCATTERED | _KINDS)
+    yield scattered(
+        _BOOL,
+        drops=_KINDS - {"bit_columns"},
+        adds=_IMMUTABLE | {"bit_columns"},
+        name="recast_to_bits",
+    )
     yield make(_SHARED, requires=_UNTYPED, drops=_UNTYPED | COLUMN_TRAITS)
     yield mixed(_SHARED, drops=_SEVERAL | _SCATTERED | COLUMN_TRAITS)
-    yield mixed(
-        _BOOL, drops=_SEVERAL | _NO_BITS, adds=_IMMUTABLE | {"bit_columns"}, name="recast_to_bits"
-    )
+    yield mixed(_BOOL, drops=_SEVERAL | _NO_BITS, adds=bits, name="recast_to_bits")

@@ -251,10 +251,10 @@ def test_a_frame_of_one_block_is_shared(dtype, order):
     """A DataFrame of one block is shared, read-only, in either order."""
     array = np.array(numbers(dtype).reshape(2, 3), order=order)
     frame = pd.DataFrame(array, copy=False, columns=list("xyz"))
-    # Of rows or of columns.
-    kinds = {"noncontiguous", "fortran"} if order == "F" else {"strided_columns"}
+    is_of_columns = order == "F"
+    kinds = {"block_columns", "noncontiguous", "fortran"} if is_of_columns else {"strided_columns"}
     if dtype == "bool":
-        kinds = kinds - {"strided_columns"} | {"byte_columns"}
+        kinds = kinds - {"block_columns", "strided_columns"} | {"byte_columns"}
     assert interop.spec(frame).traits == {"labelled"} | kinds
     for keywords in ({"copy": False}, {}, {}):  # the last time by the fast path
         result = interop.convert(frame, to="numpy", **keywords)

@@ -16,8 +16,6 @@ import interop
 from interop._model.dtype import preserves
 
 DECLARED = {declared.name: declared.format for declared in interop.formats()}
-#: Their columns are arrays of their own, of which a conversion may share some.
-TABLES = {"pandas.dataframe", "polars.dataframe", "pyarrow.record_batch", "pyarrow.table"}
 #: Protocols are how foreign values offer themselves; nothing is converted to them.
 FORMATS = [
     declared.name

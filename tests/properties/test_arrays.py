@@ -14,7 +14,7 @@ import interop
 from interop._execution.trace import shares_memory
 from interop.errors import Declined, RefusedError
 from tests.properties.outcomes import outcomes_of
-from tests.properties.readers import DECLARED, FRAMEWORKS, TABLES, calm, dtype_of, read, same
+from tests.properties.readers import DECLARED, FRAMEWORKS, calm, dtype_of, read, same
 
 pytestmark = pytest.mark.slow
 
@@ -158,10 +158,7 @@ def check_plan(route: interop.Route, value: Any, result: Any) -> None:
     assert actual.dtype == planned.dtype or "unknown_dtype" in actual.traits
     shared = shares_memory(interop.default._registry, value, result)
     # What is made of several arrays may share some of them, and of those some are empty.
-    composite = any(
-        spec.nnz is not None or spec.code_dtype or spec.format in TABLES
-        for spec in (route.spec, actual)
-    )
+    composite = any(spec.nnz is not None or spec.code_dtype for spec in (route.spec, actual))
     if result is not value and actual.size and shared is not None:
         assert shared == route.aliases or (composite and not shared)
     assert route.request.copy is not True or "readonly" not in actual.traits

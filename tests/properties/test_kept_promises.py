@@ -17,11 +17,12 @@ from interop import Route, Spec
 from interop._execution.trace import shares_memory
 from interop._model.dtype import preserves
 from interop._model.effect import COPYING, LOSSES
+from interop._model.spec import NOMINAL
 from interop.errors import HandOffError, RefusedError, UnknownValueError
 from interop.plugin import DTYPES
 from tests.cases import together
 from tests.properties.outcomes import outcomes_of
-from tests.properties.readers import DECLARED, FORMATS, FRAMEWORKS, TABLES, calm
+from tests.properties.readers import DECLARED, FORMATS, FRAMEWORKS, calm
 from tests.properties.test_cold_and_warm import array, made_lazy
 
 pytestmark = pytest.mark.slow
@@ -140,40 +141,47 @@ def judged(value: Any, words: dict[str, Any], tell: Callable[[str], object]) -> 
     assert receipt.aliased == shared
     # One True of Python's is all Trues.
     if after.format != "python" and shared is not None and stored(spec) and stored(after):
-        in_part = plan.aliases and {spec.format, after.format} & TABLES
-        assert plan.aliases == shared or declined or in_part
+        assert plan.aliases == shared or declined
         if words.get("copy") is True:
             assert not shared
     return "right", result
 
 
 def stored(spec: Spec) -> bool:
-    """Tell whether a value has memory of its own to share."""
-    return bool(spec.nbytes and spec.size and spec.nnz != 0)
+    """Tell whether a value has memory of its own to share, of which formats tell that of numbers."""
+    is_of_numbers = "not_numbers" not in spec.traits
+    return bool(spec.nbytes and spec.size and spec.nnz != 0) and is_of_numbers
 
 
 def check_result(before: Spec, plan: Route, after: Spec) -> None:
-    """Hold a result to the spec that was planned."""
+    """Hold a result to the spec that was planned.
+
+    Libraries have names of their own for what is no dtype of numbers. Labels of rows may become
+    columns.
+    """
     unknown = DECLARED[after.format].not_recoverable
     planned = plan.result
     assert (planned.format, planned.device) == (after.format, after.device)
-    assert planned.dtype == after.dtype or "dtype" in unknown or not after.size
+    is_nominal = not (NOMINAL | {"indexed"}).isdisjoint(planned.traits)
+    assert planned.dtype == after.dtype or "dtype" in unknown or not after.size or is_nominal
     is_unknown = "shape" in unknown or "unknown_shape" in before.traits
-    assert planned.shape == after.shape or is_unknown
+    assert planned.shape == after.shape or is_unknown or "indexed" in planned.traits
 
 
 def check_effects(before: Spec, after: Spec, effects: frozenset[str], words: Any) -> None:
     """Hold effects to what is no longer as it was."""
     source, target = DECLARED[before.format], DECLARED[after.format]
     for trait, effect in TOLD.items():
-        if trait in before.traits and trait not in after.traits:
+        # Python's None is an object among others.
+        is_told = trait != "masked" or "not_numbers" not in before.traits
+        if is_told and trait in before.traits and trait not in after.traits:
             assert effect in effects, f"{trait} is gone"
     is_packed = source.is_sparse or source.layout == "affine"
     if is_packed and target.is_dense and not after.wrapped:
         assert effects & {"densify", "dequantize"}
     if source.lazy and not target.lazy and not after.wrapped:
         assert "materialize" in effects
-    if not after.size or before.dtype not in DTYPES:
+    if not after.size or not {before.dtype, after.dtype} <= DTYPES.keys():
         return  # frames without columns have no dtype, and decimals one of their own
     if before.dtype and after.dtype and not preserves(before.dtype, after.dtype):
         # Integers that a target forces into a narrower dtype are looked at one by one.

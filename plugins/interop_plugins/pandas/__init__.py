@@ -63,7 +63,7 @@ _FILLED = _DTYPES | frozenset(d for d in DTYPES if d.startswith(("bfloat", "floa
 #: The dtypes of NumPy and ml_dtypes, in which objects are written.
 _HELD = frozenset(DTYPES) - {"complex32"}
 #: The traits of a DataFrame whose common dtype in NumPy does not hold the numbers of each column.
-_SEVERAL = _MIXED | {f"{dtype} columns" for dtype in _DTYPES}
+_SEVERAL = _MIXED | {"several_dtypes"} | {f"{dtype} columns" for dtype in _DTYPES}
 
 #: The kinds of columns that pandas copies.
 _COPIED_KINDS = frozenset(
@@ -71,6 +71,10 @@ _COPIED_KINDS = frozenset(
 )
 #: The traits of columns of several dtypes, and of others than numbers.
 _ODD_COLUMNS = frozenset({"several_dtypes", "unknown_dtype"}) | _UNTYPED
+#: The trait of a DataFrame with an index that is a column elsewhere.
+_INDEXED = frozenset({"indexed"})
+#: The traits of columns that have one dtype once they are cast.
+_KINDS = COLUMN_TRAITS | {"several_dtypes"}
 _LABELLED = frozenset({"labelled"})
 #: The traits of the only column of a table if its rows are lists.
 _ROWS = frozenset(
@@ -160,7 +164,7 @@ def _formats() -> Iterable[Format]:
             types=("pandas:DataFrame",),
             describe=describe.describe_frame,
             limits=Limits(refusal_hints=_FRAME_HINTS),
-            carries=_CARRIED | _SEVERAL | COLUMN_TRAITS | _ODD_COLUMNS,
+            carries=_CARRIED | _SEVERAL | COLUMN_TRAITS | _ODD_COLUMNS | _INDEXED,
             unary=tuple(_frame_steps()),
             memory=frames.frame_memory,
             ndims={2},
@@ -214,8 +218,8 @@ def _to_arrays() -> Iterable[Conversion]:
 def _of_any_columns(conversions: Iterable[Conversion]) -> Iterable[Conversion]:
     """Yield conversions to one array, to which it does not matter how columns are kept."""
     for conversion in conversions:
-        takes = conversion.takes | COLUMN_TRAITS | _READONLY
-        drops = conversion.drops | COLUMN_TRAITS
+        takes = conversion.takes | _KINDS | _INDEXED | _READONLY
+        drops = conversion.drops | _KINDS | _INDEXED
         is_of_frames = conversion.source == "pandas.dataframe"
         yield conversion._replace(takes=takes, drops=drops) if is_of_frames else conversion
 
@@ -234,8 +238,10 @@ def _tables() -> Iterable[Conversion]:
     yield make(takes=shared, cost=Cost(2e-3), name="share_columns")
     copied = partial(make, effects=COPY, cost=Cost(2e-3, 5e8))
     bits, unpacked = frozenset({"bit_columns"}), _SCATTERED | {"byte_columns"}
-    yield copied(takes=anything - bits, name="columns_to_pandas")
-    yield copied(takes=anything, requires=bits, adds=unpacked, name="unpack_bits_of_columns")
+    for blocks in (frozenset({"block_columns"}), EMPTY):  # which are shared
+        taken = partial(copied, shares=bool(blocks), takes=anything - {"block_columns"} - bits)
+        yield taken(requires=blocks, name="columns_to_pandas")
+        yield taken(requires=bits | blocks, adds=unpacked, name="unpack_bits_of_columns")
 
 
 def _masks() -> Iterable[Conversion]:
@@ -253,8 +259,8 @@ def _masks() -> Iterable[Conversion]:
     yield make(
         "pandas.dataframe",
         function=tables.frame_to_masked,
-        takes=_SCATTERED | COLUMN_TRAITS | _SEVERAL,
-        drops=_SCATTERED | COLUMN_TRAITS | _SEVERAL,
+        takes=_SCATTERED | COLUMN_TRAITS | _SEVERAL | _INDEXED,
+        drops=_SCATTERED | COLUMN_TRAITS | _SEVERAL | _INDEXED,
         changes=DTYPE,
         result=Result(dtypes=_DTYPES),
         adds=_FORTRAN,
@@ -264,8 +270,10 @@ def _masks() -> Iterable[Conversion]:
     numbers = (INTEGERS | REALS | {"bool"}) - {"float16"}
     back = partial(Conversion, "numpy.ma", requires=_MASKED, takes=_COMPUTABLE, dtypes=numbers)
     yield back("pandas.series", tables.from_masked, cost=Cost(2e-5))
-    rows = _SCATTERED | {"strided_columns", "byte_columns"}
-    yield back("pandas.dataframe", tables.frame_from_masked, adds=rows, cost=Cost(2e-3))
+    rows = _SCATTERED | {"block_columns", "byte_columns"}
+    yield back(
+        "pandas.dataframe", tables.frame_from_masked, effects=COPY, adds=rows, cost=Cost(2e-3)
+    )
 
 
 def _vectors_to_arrow() -> Iterable[Conversion]:
@@ -288,13 +296,15 @@ def _vectors_to_arrow() -> Iterable[Conversion]:
     make = partial(Conversion, "arrow_c_array", "pandas.series", tables.from_arrow, shares=True)
     taken = _LABELLED | {"immutable", "readonly"}
     yield make(takes=taken, dtypes=INTEGERS | REALS, cost=Cost(6e-5), name="share_stream")
-    yield make(
-        takes=(taken | LAYOUT | _SCATTERED | _UNTYPED | _MASKED | {"chunked"}) - {"unaligned"},
-        drops=_SCATTERED | {"chunked"},
-        effects=COPY,
-        cost=Cost(8e-5, 2e10),
-        name="stream_to_series",
-    )
+    taken |= LAYOUT - {"unaligned"} | _MASKED
+    copy = partial(make, effects=COPY, cost=Cost(8e-5, 2e10), name="stream_to_series")
+    chunked, joined = frozenset({"chunked"}), partial(copy, shares=False)
+    yield copy(takes=taken | _UNTYPED, dtypes=INTEGERS | REALS)
+    yield copy(takes=taken | _UNTYPED, requires=chunked | _NOT_NUMBERS, drops=chunked)
+    bools = partial(joined, dtypes={"bool"}, name="bools_to_series")
+    yield bools(takes=taken | _SCATTERED | chunked, drops=_SCATTERED | chunked)
+    for pieces in (_SCATTERED, chunked):
+        yield joined(takes=taken, requires=pieces, drops=pieces, dtypes=INTEGERS | REALS)
 
 
 def _to_numpy(
@@ -427,7 +437,9 @@ def _from_numpy() -> Iterable[Conversion]:
     share = partial(Conversion, "numpy", takes=_COMPUTABLE)
     yield share("pandas.series", arrays.to_series, cost=Cost(1.3e-5))
     frame = partial(share, "pandas.dataframe", frames.to_frame, cost=Cost(1.1e-5))
-    yield frame(dtypes=_DTYPES - {"bool"}, adds={"strided_columns"})  # unless they are its rows
+    # Whether they are its rows or its columns is not known before.
+    either = frozenset({"block_columns", "strided_columns"})
+    yield frame(dtypes=_DTYPES - {"bool"}, adds=either)
     yield frame(dtypes={"bool"}, adds={"byte_columns"}, name="to_frame_of_bools")
     # These cost more than the others, so that `to="pandas"` prefers a Series or a DataFrame.
     copy = partial(share, effects=COPY, cost=Cost(2.5e-5, 1.8e10))
@@ -443,7 +455,7 @@ def _copy_and_casts(
     kinds: frozenset[str] = EMPTY,
 ) -> Iterable[Unary]:
     """Yield the copy and the casts, which keep the labels; of a frame with columns of any kind."""
-    taken = _COPIED | _ODD_COLUMNS | kinds
+    taken = _COPIED | _ODD_COLUMNS | kinds | _INDEXED
     if kinds:  # columns of elements that are repeated are copied as rows
         repeated, rows = frozenset({"broadcast"}), adds | {"strided_columns"}
         quick = Cost(5e-6, 2e10)
@@ -453,7 +465,7 @@ def _copy_and_casts(
         taken -= repeated
     yield Copy(copy, takes=taken, adds=adds, cost=Cost(5e-6, 2e10))
     if cast:
-        taken = LAYOUT | UNKNOWN_DTYPE | kinds
+        taken = LAYOUT | UNKNOWN_DTYPE | kinds | _INDEXED
         for to, bytes_ in _targets(kinds):
             name = f"{cast.__name__}_to_bools" if bytes_ else ""
             make = partial(Cast, cast, to, takes=taken, adds=adds | bytes_, cost=cost, name=name)
@@ -471,9 +483,9 @@ def _targets(kinds: frozenset[str]) -> Iterable[tuple[frozenset[str], frozenset[
 
 def _frame_steps() -> Iterable[Unary]:
     cast_frame, gaps = frames.cast_frame, _NONCONTIGUOUS
-    yield from _copy_and_casts(frames.copy_frame, cast_frame, _COLUMNS, gaps, COLUMN_TRAITS)
+    yield from _copy_and_casts(frames.copy_frame, cast_frame, _COLUMNS, gaps, _KINDS)
     mixed, drops = _MIXED | _SCATTERED, _SEVERAL | _SCATTERED | COLUMN_TRAITS
-    taken = _SEVERAL | COLUMN_TRAITS | _READONLY
+    taken = _SEVERAL | COLUMN_TRAITS | _READONLY | _INDEXED
     for to, bytes_ in _targets(COLUMN_TRAITS):
         name = "cast_frame_to_bools" if bytes_ else ""
         cast = partial(Cast, cast_frame, to, adds=gaps | bytes_, cost=_COLUMNS, name=name)

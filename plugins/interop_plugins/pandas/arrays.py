@@ -229,12 +229,13 @@ def memory(vector: Vector) -> tuple[tuple[int, int], ...]:
 
     if isinstance(vector, (pd.RangeIndex, pd.MultiIndex)):
         return ()
-    array = storage(vector)
-    return storage_memory(array) if number_name(array.dtype) else ()
+    return storage_memory(storage(vector))
 
 
 def storage_memory(array: Storage) -> tuple[tuple[int, int], ...]:
     """Return the addresses and lengths of the memory of an array of numbers and of its mask."""
+    if not number_name(array.dtype):
+        return ()
     if is_arrow(array.dtype):
         buffers = [buffer for chunk in array.__arrow_array__().chunks for buffer in chunk.buffers()]
         used = (buffer for buffer in buffers if buffer is not None and buffer.size)

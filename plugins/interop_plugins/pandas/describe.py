@@ -37,6 +37,7 @@ LAYOUT = frozenset(
 UNKNOWN_DTYPE = frozenset({"unknown_dtype"})
 
 _MASKED, _MIXED = frozenset({"masked"}), frozenset({"mixed"})
+_INDEXED, _SEVERAL = frozenset({"indexed"}), frozenset({"several_dtypes"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 _UNTYPED = _NOT_NUMBERS | {"untyped"}
 #: The traits of sparse arrays, and of frames that have some; ``zero_fill`` if all have that.
@@ -70,8 +71,12 @@ def describe_index(index: pd.Index) -> Spec:
 
 def describe_frame(frame: pd.DataFrame) -> Spec:
     """Return the spec of a DataFrame."""
+    import pandas as pd
+
     facts = inspect_frame(frame)
-    return _spec(frame, facts._replace(traits=facts.traits | kinds_of_columns(frame)))
+    traits = facts.traits | kinds_of_columns(frame)
+    is_indexed = not isinstance(frame.index, pd.RangeIndex)
+    return _spec(frame, facts._replace(traits=traits | _INDEXED if is_indexed else traits))
 
 
 def _spec(value: Vector | pd.DataFrame, facts: Facts) -> Spec:
@@ -283,9 +288,10 @@ def _nulls(array: Storage) -> frozenset[str]:
 
 
 def _common_dtype(names: frozenset[str]) -> tuple[str, frozenset[str]]:
-    """Return the common dtype in NumPy, and ``mixed`` if it cannot hold the numbers of each.
+    """Return the common dtype in NumPy, and the traits of several dtypes.
 
-    Then there is a trait for the dtype of each, so that a refusal names them.
+    If it cannot hold the numbers of each, they are ``mixed`` and one for each dtype, so that a
+    refusal names them.
     """
     import numpy as np
 
@@ -293,8 +299,8 @@ def _common_dtype(names: frozenset[str]) -> tuple[str, frozenset[str]]:
         return next(iter(names)), EMPTY
     common = number_name(np.result_type(*map(np.dtype, names)))
     if all(preserves(name, common) for name in names):
-        return common, EMPTY
-    return common, _MIXED | {f"{name} columns" for name in names}
+        return common, _SEVERAL
+    return common, _SEVERAL | _MIXED | {f"{name} columns" for name in names}
 
 
 # ---------------------------------------------------------------------- kinds of columns
@@ -315,12 +321,15 @@ def _kinds(values: Storage) -> Iterator[str]:
         yield "zoned_columns"
     if is_arrow(dtype) or getattr(dtype, "storage", "") == "pyarrow":
         chunked = values.__arrow_array__()
+        yield "block_columns"
         yield from _kinds_of_chunks(chunks_of(chunked))
     elif isinstance(dtype, pd.CategoricalDtype):
-        yield "category_columns"
+        yield from ("block_columns", "category_columns")
     elif hasattr(values, "_mask"):
         if number_name(dtype) == "bool" or values._mask.any():
             yield "byte_columns"
+        if number_name(dtype) != "bool" and values._data.strides[-1] == values._data.itemsize:
+            yield "block_columns"
     elif is_sparse(dtype):
         yield "object_columns"
     else:
@@ -329,8 +338,9 @@ def _kinds(values: Storage) -> Iterator[str]:
             yield from ("object_columns", "text_columns")
         elif array.dtype.kind == "b":
             yield "byte_columns"
-        elif array.strides[-1] != array.itemsize:
-            yield "strided_columns"
+        else:
+            is_block = array.strides[-1] == array.itemsize
+            yield "block_columns" if is_block else "strided_columns"
 
 
 def chunks_of(array: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:

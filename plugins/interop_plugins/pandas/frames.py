@@ -119,10 +119,10 @@ def cast_frame(frame: pd.DataFrame, *, dtype: str) -> pd.DataFrame:
 
 
 def frame_memory(frame: pd.DataFrame) -> tuple[tuple[int, int], ...]:
-    """Return the addresses and lengths of the memory of a DataFrame of numbers."""
+    """Return the addresses and lengths of the memory of the numbers of a DataFrame."""
     import numpy as np
 
     block = single_block(frame)
-    if isinstance(block, np.ndarray):
+    if isinstance(block, np.ndarray) and number_name(block.dtype):
         return extents((block,))
     return tuple(extent for array in column_arrays(frame) for extent in storage_memory(array))

@@ -252,10 +252,10 @@ def from_masked(masked: np.ma.MaskedArray[Any, Any]) -> pd.Series:
 
 
 def frame_from_masked(masked: np.ma.MaskedArray[Any, Any]) -> pd.DataFrame:
-    """Return a masked array as nullable columns over its numbers and its mask."""
+    """Return a copy of a masked array as nullable columns, each of which is a block."""
     import pandas as pd
 
-    columns = {place: _nullable_of(masked[:, place]) for place in range(masked.shape[1])}
+    columns = {place: _nullable_of(masked[:, place].copy()) for place in range(masked.shape[1])}
     return pd.DataFrame(columns, copy=False)
 
 

@@ -62,7 +62,7 @@ _MEMORY = _IMMUTABLE | _READONLY | _UNALIGNED
 _CHUNKS = _MEMORY | _MASKED | _CHUNKED | _LISTS | _NESTED | _WHOLE | lists.ODD | UNTYPED
 #: The trait of a table whose only column lies in one block.
 _ONE_COLUMN = frozenset({"one_column"})
-_ODD_COLUMNS = frozenset({"several_dtypes", "unknown_dtype", "not_numbers"})
+_ODD_COLUMNS = frozenset({"several_dtypes", "unknown_dtype", "not_numbers", "indexed"})
 #: The dtypes of numbers that columns of other libraries may have.
 _COLUMN_DTYPES = DTYPES | COMPLEX | {"longdouble", "clongdouble"}
 #: Those that a table of Arrow's has.
@@ -303,20 +303,16 @@ def _tables() -> Iterable[Conversion]:
     anything = _MASKED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED | COLUMN_TRAITS | {"labelled"} | gone
     make = partial(Conversion, "arrow_c_stream", "pyarrow.table", tables.from_stream)
     make = partial(make, shares=True, checked=True, ndims={2})
-    adds, bytes_ = _IMMUTABLE, frozenset({"byte_columns"})
+    bytes_ = frozenset({"byte_columns"})
     shared = anything - _COPIED_KINDS
-    yield make(
-        takes=shared,
-        drops=gone,
-        adds=adds,
-        cost=Cost(3e-4, 3e9),
-        adopt=tables.adopt,
-        name="share_columns",
-    )
-    copied = partial(make, drops=gone, effects=COPY, cost=Cost(2e-3, 5e8))
-    yield copied(takes=anything - bytes_, adds=adds, name="columns_to_pyarrow")
-    bits = adds | {"bit_columns"}
-    yield copied(takes=anything, requires=bytes_, adds=bits, name="pack_bytes_of_columns")
+    make = partial(make, drops=gone, adds=_IMMUTABLE)
+    yield make(takes=shared, cost=Cost(3e-4, 3e9), adopt=tables.adopt, name="share_columns")
+    copied = partial(make, effects=COPY, cost=Cost(2e-3, 5e8))
+    bits = _IMMUTABLE | {"bit_columns"}
+    for blocks in (frozenset({"block_columns"}), EMPTY):  # which are shared
+        taken = partial(copied, shares=bool(blocks), takes=anything - {"block_columns"} - bytes_)
+        yield taken(requires=blocks, name="columns_to_pyarrow")
+        yield taken(requires=bytes_ | blocks, adds=bits, name="pack_bytes_of_columns")
 
 
 def _arrays_to_numpy() -> Iterable[Conversion]:
@@ -384,9 +380,10 @@ def _others_to_numpy() -> Iterable[Conversion]:
             source, tables.stacked, takes=_IMMUTABLE | COLUMN_TRAITS, drops=COLUMN_TRAITS
         )
         share = partial(Conversion, source, "numpy", tables.column_to_numpy, dtypes=NUMBERS)
-        share = partial(share, takes=_IMMUTABLE | _UNALIGNED, cost=Cost(5e-6))
-        yield share(requires=_ONE_COLUMN, drops=_ONE_COLUMN)
-        yield share(requires=_ONE_COLUMN | _READONLY, drops=_ONE_COLUMN | _IMMUTABLE)
+        block = frozenset({"block_columns"})
+        share = partial(share, takes=_IMMUTABLE | _UNALIGNED | block, cost=Cost(5e-6))
+        yield share(requires=_ONE_COLUMN, drops=_ONE_COLUMN | block)
+        yield share(requires=_ONE_COLUMN | _READONLY, drops=_ONE_COLUMN | _IMMUTABLE | block)
 
 
 def _decimals_to_numpy() -> Iterable[Conversion]:

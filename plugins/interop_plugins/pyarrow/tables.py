@@ -144,8 +144,11 @@ def _kinds_of_columns(table: Columns) -> set[str]:
             kinds.add("masked")
             if type_.id in numbers or str(type_).startswith(("timestamp", "duration")):
                 kinds.add("bit_columns")
-        if getattr(column, "num_chunks", 1) != 1:
+        chunks = getattr(column, "num_chunks", 1)
+        if chunks != 1:
             kinds.add("chunked_columns")
+        if type_.id not in numbers or (chunks == 1 and numbers[type_.id][0] != "bool"):
+            kinds.add("block_columns")
     return kinds - {""}
 
 
