@@ -62,7 +62,6 @@ def test_ragged_tensors_of_tensorflow_are_made() -> None:
 _KIND: dict[str, Callable[[Any], Any]] = {
     "torch.jagged": lambda result: result.offsets().dtype,
     "pyarrow.list": lambda result: result.type,
-    "polars.list": lambda result: result.dtype,
 }
 
 

@@ -444,17 +444,6 @@ def _from_numpy() -> Iterable[Conversion]:
         yield make(dtypes=NUMBERS, takes=_BLOCK, cost=Cost(2e-6), fast_path=fast_path)
         cost = Cost(3e-6, 7e10)
         yield make(dtypes=_BOOL, takes=MEMORY_TRAITS, effects=COPY, cost=cost, name="pack_bits")
-    yield Conversion(
-        "numpy",
-        "pyarrow.list",
-        lists.from_numpy,
-        dtypes=NUMBERS,
-        ndims={2},
-        takes=_BLOCK,
-        adds=_IMMUTABLE,
-        result=Result(index_dtype="int32"),
-        cost=Cost(1e-5),
-    )
     table = partial(Conversion, "numpy", "pyarrow.table", tables.from_array, ndims={2})
     table = partial(
         table, takes=MEMORY_TRAITS - {"byteswapped"}, effects=COPY, cost=Cost(2e-5, 1e9)

@@ -12,7 +12,6 @@ from interop.kit import check_offsets, extents
 from interop.plugin import Declined, Parts, Spec
 
 from .dense import flat_array, to_numpy
-from .dense import to_lists as to_fixed_lists
 from .describe import ALIGNMENT, device
 from .describe import describe_chunks as describe_flat_chunks
 from .describe import memory as memory_of_values
@@ -216,11 +215,6 @@ def combined(chunked: pa.ChunkedArray) -> Array:
 
     chunks = [chunk for chunk in chunked.chunks if len(chunk)] or [pa.array([], chunked.type)]
     return np.concatenate([to_numpy(regular(chunk)) for chunk in chunks])
-
-
-def from_numpy(array: Array) -> pa.ListArray:
-    """Return the rows of an array as lists over the same memory, with new offsets."""
-    return to_lists(to_fixed_lists(array))
 
 
 def to_lists(array: pa.FixedSizeListArray) -> pa.ListArray:
