@@ -89,7 +89,10 @@ def _groups(effects: frozenset[str], request: Request) -> list[frozenset[str]]:
 
 
 def _described(nearest: Iterable[Refused], request: Request) -> list[str]:
-    """Return one line for each of the nearest refused routes."""
+    """Return one line for each of the nearest refused routes.
+
+    Where nulls would become zeros, ways to keep or to fill them stand before the keyword.
+    """
     lines = []
     for steps, effects in nearest:
         names = " → ".join(step.label for step in steps) + ": " if len(steps) > 1 else ""
@@ -98,7 +101,8 @@ def _described(nearest: Iterable[Refused], request: Request) -> list[str]:
             for step in steps
             for effect in sorted(step.effects & effects)
         ]
-        lines.append(f"{names}{'; '.join(stops)}; {_advice(effects, request, steps)}")
+        stops += [] if _makes_zeros(steps) and request.dtype else [_advice(effects, request, steps)]
+        lines.append(f"{names}{'; '.join(stops)}")
     return lines
 
 
@@ -148,14 +152,18 @@ def _advice(effects: frozenset[str], request: Request, steps: list[Step]) -> str
 
 
 def _dtype_of_nulls(request: Request, steps: list[Step]) -> dict[str, object]:
-    """Return a dtype with NaN to ask for, where a step writes zeros for nulls.
+    """Return a dtype with NaN to ask for, where a step writes zeros for nulls."""
+    return {"dtype": "float64"} if _makes_zeros(steps) and not request.dtype else {}
+
+
+def _makes_zeros(steps: list[Step]) -> bool:
+    """Tell whether a step writes zeros for nulls.
 
     A step that shares memory leaves the numbers under the mask as they are.
     """
     facts = DTYPES.get(steps[-1].after.dtype or "")
     fills = any(step.writes and "drop_mask" in step.effects for step in steps)
-    has_no_nan = facts is not None and facts.kind in "bui"
-    return {"dtype": "float64"} if fills and has_no_nan and not request.dtype else {}
+    return fills and facts is not None and facts.kind in "bui"
 
 
 def explanation(
@@ -221,46 +229,46 @@ def _kept_by_itself(planner: Planner, spec: Spec, request: Request) -> str:
 
 def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
     """Say what stands in the way, if no keyword would permit a route, and what to do about it."""
+    graph, names = planner.graph, " or ".join(request.formats)
+    if request.order and _leads(planner.searches(spec, request._replace(order=None))):
+        order = "Fortran" if request.order == "F" else "C"
+        move = f"leave out {keyword('order', request.order)}"
+        return f"{names} values cannot lie in {order} order; {move}."
+    if request.copy == WRITABLE:
+        request = request._replace(copy=None)
+        if _leads(planner.searches(spec, request)):
+            return f"{names} arrays cannot be written to; leave out {keyword('copy', WRITABLE)}."
+    if request.dtype in DTYPES and spec.dtype in DTYPES and not goals(graph, spec, request):
+        return _impossible_goal(graph, spec, request)
     if reason := _kept_by_itself(planner, spec, request):
         return reason
-    if spec.dtype not in DTYPES:
+    if spec.dtype not in DTYPES and request.dtype not in DTYPES:
         return (
             f"{spec.dtype} is not a dtype of numbers that the target can hold; make numbers of it "
             "in its own framework first."
         )
     if request.dtype and request.dtype not in DTYPES:
         return f"{request.dtype!r} is not a dtype; {unknown_dtype(request.dtype)}"
-    names = " or ".join(request.formats)
-    if request.order and _is_reached(planner, spec, request._replace(order=None)):
-        order = "Fortran" if request.order == "F" else "C"
-        move = f"leave out {keyword('order', request.order)}"
-        return f"{names} values cannot lie in {order} order; {move}."
-    if request.copy == WRITABLE:
-        request = request._replace(copy=None)
-        if _is_reached(planner, spec, request):
-            return f"{names} arrays cannot be written to; leave out {keyword('copy', WRITABLE)}."
-    graph = planner.graph
     if not goals(graph, spec, request):
         return _impossible_goal(graph, spec, request)
     return _missing_conversion(graph, spec, request)
 
 
-def _is_reached(planner: Planner, spec: Spec, request: Request) -> bool:
-    """Tell whether there is a route, refused or not."""
-    searches = planner.searches(spec, request)
-    return any(first(searches, waived=waived) for waived in (frozenset[str](), frozenset(EFFECTS)))
-
-
 def _able(planner: Planner, spec: Spec, request: Request, traits: list[str]) -> str | None:
-    """Name a format of a target's framework that has a trait, and that a route leads to."""
+    """Name a format of a target's framework that has a trait, and that a route could lead to."""
     formats = planner.graph.formats
     frameworks = {formats[name].framework for name in request.formats}
     for name, format_ in formats.items():
         if format_.framework in frameworks and format_.carries & _HINTS.keys() & set(traits):
-            searches = planner.searches(spec, request._replace(formats=(name,)))
-            if name not in request.formats and first(searches):
+            searches = planner.searches(spec, request._replace(formats=(name,), copy=None))
+            if name not in request.formats and _leads(searches):
                 return name
     return None
+
+
+def _leads(searches: list[Search]) -> bool:
+    """Tell whether there is a route, be it a refused one."""
+    return any(first(searches, waived=waived) for waived in (frozenset[str](), frozenset(EFFECTS)))
 
 
 def _missing_conversion(graph: Graph, spec: Spec, request: Request) -> str:

@@ -120,20 +120,19 @@ _COLUMNS = Cost(3e-5, 8e8)
 #: The errors by which a library says that it does not take elements; PyArrow's are among them.
 _REFUSALS = (TypeError, ValueError, NotImplementedError)
 _REFUSAL_HINTS = {
-    "not_numbers": "these are not numbers; turn them into numbers in polars first: x.cast(...) of "
-    "text, x.to_physical() of dates, spans and categories, x.explode() of lists.",
+    "not_numbers": "these are not numbers; turn them into numbers in polars first: x.cast(float) "
+    "of text, x.to_physical() of dates, spans and categories, x.list.to_array(...) of lists.",
     "null_rows": "some of its rows are null, or elements of rows of several lengths; leave null "
     "rows out (drop_nulls), or make empty rows of them (fill_null([])), and fill the elements.",
     "drop_mask": "x.fill_null(...) says what nulls become, and {to:numpy.ma} keeps them; so do "
-    "x.to_arrow() and x.to_pandas(use_pyarrow_extension_array=True). With drop_mask, nulls "
-    "become NaN in floats, but 0 and False in integers and bools, as if that had been measured; "
-    "{dtype:float64} beside it makes NaN of those, too.",
+    "x.to_arrow() and x.to_pandas(use_pyarrow_extension_array=True). With drop_mask nulls "
+    "become NaN in floats, but 0 in integers and False in bools, as if that had been measured.",
 }
 _FRAME_HINTS = {
     **_REFUSAL_HINTS,
     "not_numbers": "these are not numbers; choose columns of numbers "
     "(x.select(polars.selectors.numeric())), or turn the others into numbers in polars first "
-    "(x.cast(...), or column by column). A column of arrays converts by itself (x['a']).",
+    "(x.cast(float), or column by column). A column of arrays converts by itself (x['a']).",
 }
 
 

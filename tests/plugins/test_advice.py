@@ -61,7 +61,7 @@ def test_the_refusal_of_nulls_says_how_to_fill_them_first(value: Any, fill: str)
         interop.convert(value, to="torch")
     *_, advice, last = str(caught.value).splitlines()
     assert f"{fill}(...) says what nulls become" in advice
-    assert "dtype='float64' beside it makes NaN of those, too." in advice
+    assert "With drop_mask nulls become NaN in floats, but 0 in integers and False in" in advice
     assert last == "To permit the nearest, pass allow={'drop_mask'}, dtype='float64'."
     result = interop.convert(value, to="torch", dtype="float64", allow="drop_mask")
     assert result.isnan().reshape(-1).tolist() == [False, True]
@@ -174,30 +174,90 @@ REFUSED: dict[str, Callable[[], Any]] = {
 }
 
 
-def named(value: Any, text: str) -> Iterator[tuple[object, str]]:
-    """Yield what a text names, of the value `x` or of a module, as an owner and a path."""
-    for path in re.findall(r"\bx((?:\.[a-z_]\w*)+)", text):
-        yield value, path[1:]
-    for path in re.findall(r"\bits (?:method )?([a-z_]\w*)\(\)", text):
-        yield value, path
-    for module, path in re.findall(r"\b(numpy|pandas|polars|jax|ml_dtypes)((?:\.\w+)+)", text):
-        yield import_module(module), path[1:]
+enable_x64 = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
+
+#: What advice names, beside the value `x`.
+LIBRARIES = {
+    name: import_module(name)
+    for name in ("numpy", "pandas", "polars", "jax", "ml_dtypes", "torch", "interop")
+}
+TARGETS = ("torch", "numpy", "numpy.ma", "jax", "pyarrow", "pandas", "polars", "python")
+REQUESTS: tuple[dict[str, Any], ...] = (
+    *({}, {"dtype": "float64"}, {"dtype": "int32"}),
+    *({"copy": False}, {"copy": "writable"}),
+)
+#: Values to which advice leaves something to fill in.
+OPEN = {"meta": "data", "Arrow's table": "the columns to choose, or a schema"}
+
+_KEYWORD = r"\w+=(?:\{[^}]*\}|'[^']*'|True|False)"
+_PARENTHESES = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+_CALL = rf"(?<![\w.'])(?:x|{'|'.join(LIBRARIES)})(?:\.[a-z_]\w*|{_PARENTHESES}|\['\w+'\])+"
+
+
+def offered(text: str, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the requests that a message offers in the place of one."""
+    for given in re.findall(rf"(?:pass|ask for|or|convert's) ({_KEYWORD}(?:, {_KEYWORD})*)", text):
+        words: dict[str, Any] = eval(f"dict({given})")
+        both = words.get("allow", set()) | request.get("allow", set())
+        yield {**request, **words, **({"allow": both} if both else {})}
+    for name in re.findall(r"leave out (\w+)=", text):
+        yield {key: word for key, word in request.items() if key != name}
+    for names in re.findall(r"ask for ([a-z_.]+(?: or [a-z_.]+)*)[.;](?:\s|$)", text):
+        yield from ({**request, "to": name} for name in names.split(" or "))
+    for names in re.findall(r"ask for one of these with dtype=: ([\w, ]+)", text):
+        yield from ({**request, "dtype": name} for name in re.findall(r"\w+", names))
+
+
+def written(text: str) -> Iterator[str]:
+    """Yield the calls that a message writes out, without those in which something is left open."""
+    calls = [call for call in re.findall(_CALL, text) if "jax.config" not in call]
+    yield from (call for call in calls if "..." not in call and re.search(r"[(\[]", call))
+    yield from re.findall(r"\bx(?:\.[a-z_]\w*)+(?![\w.(])", text)
+    yield from (f"x.{name}()" for name in re.findall(r"\bits ([a-z_]\w*)\(\)", text))
+
+
+def leads_on(value: Any, request: dict[str, Any], moves: int = 4) -> bool:
+    """Tell whether a value is converted by a request, or by following what refusals advise.
+
+    Whatever a message names exists, and each request that it offers is another one.
+    """
+    try:
+        (interop.convert_tree if isinstance(value, dict) else interop.convert)(value, **request)
+    except InteropError as error:
+        text = str(error)
+    else:
+        return True
+    is_route = "; the nearest" in text or "is not an array type" in text
+    advice = text.partition("; " if is_route else ": ")[2] or text
+    for path in re.findall(r"\bx((?:\.[a-z_]\w*)+)", advice):
+        attrgetter(path[1:])(value)
+    for module, path in re.findall(rf"(?<![\w.'])({'|'.join(LIBRARIES)})((?:\.\w+)+)", advice):
+        attrgetter(path[1:])(LIBRARIES[module])
+    if "jax.config.update('jax_enable_x64', True)" in advice and moves:
+        with enable_x64(True):
+            return leads_on(value, request, moves - 1)
+    requests = list(offered(advice, request))
+    assert request not in requests, text
+    if moves and any(leads_on(value, other, moves - 1) for other in requests):
+        return True
+    for call in written(advice) if moves else ():
+        try:
+            made = eval(call, {**LIBRARIES, "x": value})
+        except (ValueError, TypeError):  # it is for values with other contents
+            continue
+        if leads_on(made, request, moves - 1):
+            return True
+    return False
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of .* tensors is in prototype")
 @pytest.mark.filterwarnings("ignore:The PyTorch API of MaskedTensors is in prototype")
-@together("name", REFUSED)
-def test_everything_that_a_refusal_names_exists(name: str) -> None:
-    """Each method, attribute and function in a message is one of the value, or of its library."""
-    value = REFUSED[name]()
-    for keywords in ({}, {"dtype": "float64"}):
-        for to in ("torch", "numpy"):
-            try:
-                interop.convert(value, to=to, **keywords)
-            except InteropError as error:
-                advice = str(error).partition(" to ")[2] or str(error)
-                for owner, path in named(value, advice):
-                    attrgetter(path)(owner)
+@together("name", sorted(REFUSED.keys() - OPEN))
+def test_the_advice_of_every_refusal_leads_on(name: str) -> None:
+    """Whoever does what messages say gets a result, whatever the target and the request are."""
+    for to in TARGETS:
+        for request in REQUESTS:
+            assert leads_on(REFUSED[name](), {"to": to, **request}), (to, request)
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of MaskedTensors is in prototype")
@@ -221,6 +281,23 @@ def test_the_calls_of_a_refusal_make_its_numbers(name: str, move: str, expected:
         interop.convert(value, to=to)
     result = eval(move, {"x": value, "numpy": np, "ml_dtypes": ml_dtypes, "jax": jax})
     assert interop.convert(result, to="numpy").tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [pd.Series([1, None], dtype="Int64"), pl.Series([1, None]), pa.array([1, None])],
+    ids=lambda value: type(value).__module__,
+)
+def test_a_zero_for_a_null_is_what_a_refusal_offers_last(value: Any) -> None:
+    """Where nulls would become 0, the keyword for it stands after the ways to fill or keep them."""
+    with pytest.raises(RefusedError) as caught:
+        interop.convert(value, to="torch", dtype="int32")
+    *lines, last = str(caught.value).splitlines()
+    assert last == "To permit the nearest, pass allow={'drop_mask'}."
+    assert not any("allow=" in line for line in lines)
+    assert "says what nulls become, and to='numpy.ma' keeps them" in lines[-1]
+    result = interop.convert(value, to="torch", dtype="int32", allow="drop_mask")
+    assert result.tolist() == [1, 0]
 
 
 def test_nulls_become_nan_where_a_refusal_is_followed() -> None:

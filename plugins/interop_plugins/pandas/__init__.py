@@ -99,9 +99,8 @@ _OBJECTS = Cost(3e-5, 5e7)
 
 _NULL_HINTS = {
     "drop_mask": "x.fillna(...) says what nulls become, and {to:numpy.ma} keeps them; so do "
-    "pyarrow.array(x) and polars.from_pandas(x). With drop_mask, nulls become NaN in floats, but 0 "
-    "and False in integers and bools, as if that had been measured; {dtype:float64} beside it "
-    "makes NaN of those, too.",
+    "pyarrow.array(x) and polars.from_pandas(x). With drop_mask nulls become NaN in floats, but 0 "
+    "in integers and False in bools, as if that had been measured.",
 }
 _FRAME_HINTS = {
     **_NULL_HINTS,
@@ -119,8 +118,10 @@ _OBJECTS_HINT = (
 
 def _hints(categorical: str) -> dict[str, str]:
     """Return the hints for one column; `categorical` is where a value has its codes."""
+    owner = "x" if categorical == "x" else "x.array"
     return {
         **_NULL_HINTS,
+        "interval": f"{owner}.left and {owner}.right are the ends of its intervals.",
         "category": f"{categorical}.codes are the places of its values among the categories, -1 "
         f"if one is missing; x.astype({categorical}.categories.dtype) makes numbers of categories "
         "that are numbers.",

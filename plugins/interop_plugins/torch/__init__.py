@@ -124,6 +124,8 @@ _STATE = "interop.convert_tree converts the arrays in its state_dict()."
 _DENSE_HINTS = {
     "masked": "it keeps its numbers and its mask apart; convert what x.get_data() and x.get_mask() "
     "return.",
+    "nested": "x.unbind() gives its rows, and torch.nested.to_padded_tensor(x, 0.0) pads them to "
+    "one shape.",
     "torch.nn:Module": _STATE,
     "torch.optim:Optimizer": _STATE,
     "torch.optim.lr_scheduler:LRScheduler": _STATE,
