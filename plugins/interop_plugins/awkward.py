@@ -37,11 +37,14 @@ if TYPE_CHECKING:
 
 _DTYPES = INTEGERS | (REALS - {"bfloat16"}) | COMPLEX | {"bool"}
 _NESTED, _SCATTERED = frozenset({"nested"}), frozenset({"scattered"})
+_MASKED = frozenset({"masked"})
 _ODD = frozenset({"not_numbers", "missing", "lists_of_lists", "reordered", "elsewhere"})
 
 _REFUSAL_HINTS = {
     "not_numbers": "only arrays and lists of numbers can be handed over; convert its fields "
     "(x['name'], or ak.unzip) one by one.",
+    "masked": "some of its elements may be missing; awkward.fill_none(x, ...) says what stands for "
+    "them, awkward.drop_none(x) leaves them out, and {to:numpy.ma} keeps them.",
     "missing": "some of its elements may be missing; fill them (ak.fill_none), leave them out "
     "(ak.drop_none), or make a masked array (ak.to_numpy).",
     "lists_of_lists": "its rows are lists of lists of several lengths; flatten one level first "
@@ -57,6 +60,13 @@ def describe(array: ak.Array) -> Spec:
     layout = array.layout
     if layout.backend.name != "cpu":
         return _odd(array, "elsewhere")
+    if layout.is_option and layout.content.is_numpy and layout.content.data.ndim == 1:
+        name, lacks = (
+            dtype_name(layout.content.data.dtype),
+            layout.mask_as_bool(valid_when=False).any(),
+        )
+        traits = _MASKED if lacks else _SCATTERED
+        return Spec("awkward", name, "cpu", (len(array),), traits, array.nbytes)
     if layout.is_option or (layout.is_list and layout.content.is_option):
         return _odd(array, "missing")
     if not layout.is_list or layout.parameter("__array__") is not None:
@@ -107,6 +117,15 @@ def regular(array: ak.Array) -> Array:
     import awkward as ak
 
     return ak.to_numpy(array, allow_missing=False)  # type: ignore[no-any-return]
+
+
+def to_masked(array: ak.Array) -> np.ma.MaskedArray[Any, Any]:
+    """Return numbers of which some may be missing as a masked array of its own memory."""
+    import awkward as ak
+    import numpy as np
+
+    masked: np.ma.MaskedArray[Any, Any] = np.ma.array(ak.to_numpy(array), copy=True)
+    return masked
 
 
 def _has_offsets(layout: Any) -> bool:
@@ -165,10 +184,10 @@ def pack(parts: Parts) -> ak.Array:
 
 
 def join(array: ak.Array) -> ak.Array:
-    """Return an array with the same rows one after another in new memory."""
+    """Return an array with the same rows, or numbers, one after another in new memory."""
     import awkward as ak
 
-    return ak.to_packed(array)
+    return ak.from_numpy(joined(array)) if array.layout.is_option else ak.to_packed(array)
 
 
 def joined(array: ak.Array) -> Array:
@@ -216,6 +235,18 @@ def _without_an_element(array: ak.Array) -> ak.Array:
     return pack(Parts(dense.shape, parts))
 
 
+def _without_the_first(array: ak.Array) -> ak.Array:
+    """Return the numbers of an array, of which the first is missing."""
+    import awkward as ak
+    import numpy as np
+
+    numbers = ak.to_numpy(array)
+    if numbers.ndim != 1:
+        msg = "an element of an array of one axis may be missing"
+        raise Declined(msg)
+    return ak.mask(array, np.arange(len(numbers)) > 0)
+
+
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
     """Return the format and the conversions."""
@@ -235,7 +266,7 @@ def interop_declarations() -> Iterable[Declaration]:
         describe=describe,
         dtypes=_DTYPES,
         index_dtypes={"int32", "int64"},
-        carries=MEMORY_TRAITS | _NESTED | _SCATTERED | _ODD,
+        carries=MEMORY_TRAITS | _NESTED | _SCATTERED | _MASKED | _ODD,
         memory=memory,
         wrapper=Wrapper(to_numpy, 3e-5),
         components=components,
@@ -244,7 +275,10 @@ def interop_declarations() -> Iterable[Declaration]:
         requires="awkward",
         install="pip install awkward",
         limits=Limits(refusal_hints=_REFUSAL_HINTS),
-        samples=Samples(variants={"nested": _without_an_element}),
+        samples=Samples(variants={"nested": _without_an_element, "masked": _without_the_first}),
+    )
+    yield Conversion(
+        "awkward", "numpy.ma", to_masked, requires=_MASKED, effects=COPY, cost=Cost(5e-5, 1e9)
     )
     takes = MEMORY_TRAITS - {"byteswapped"}
     yield Conversion("numpy", "awkward", from_numpy, takes=takes, cost=Cost(2e-5))

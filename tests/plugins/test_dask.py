@@ -468,12 +468,40 @@ def test_chunks_of_another_shape(to, scheduler):
 
 
 def test_masked_arrays():
-    """dask's masked arrays are refused, and the refusal says what to do: no mask is lost."""
+    """dask's masked arrays keep their mask or are refused, and the refusal says what to do."""
     x = da.ma.masked_greater(array(), 5)
     for to in ("numpy", "dask.torch", "torch"):
-        with pytest.raises(RefusedError, match=r"fill them first \(dask.array.ma.filled\)"):
+        with pytest.raises(
+            RefusedError, match=r"dask.array.ma.filled\(x, ...\).*to='numpy.ma' keeps"
+        ):
             interop.convert(x, to=to, allow="drop_mask")
     assert interop.convert(da.ma.filled(x, 0), to="numpy").max() == 3
+    expected = x.compute()
+    result = interop.convert(x, to="numpy.ma")
+    assert type(result) is np.ma.MaskedArray
+    assert result.dtype == x.dtype
+    assert result.mask.tolist() == expected.mask.tolist()
+    assert result.filled(0).tolist() == expected.filled(0).tolist()
+    assert interop.plan(x, to="numpy.ma").effects == {"materialize"}
+
+
+@pytest.mark.parametrize("chunks", [2, 4])
+def test_a_masked_result_is_not_the_chunk_of_the_graph(chunks):
+    """A write into the result does not reach what dask computes the next time."""
+    x = da.from_array(np.ma.array([1, 2, 3, 4], mask=[0, 1, 0, 0]), chunks=chunks)
+    result = interop.convert(x, to="numpy.ma")
+    result[0], result[2] = 9, np.ma.masked
+    again = interop.convert(x, to="numpy.ma")
+    assert again.filled(0).tolist() == [1, 0, 3, 4]
+    assert interop.convert(x.sum(), to="numpy.ma").tolist() == 8
+
+
+def test_masked_chunks_of_another_dtype_are_refused():
+    """A dask array that does not know its chunks is refused in the words of dask."""
+    x = da.from_array(np.ma.array([1, 2], mask=[0, 1]), chunks=1)
+    lie = x.map_blocks(lambda c: c.astype("f4"), dtype=x.dtype, meta=x._meta)
+    with pytest.raises(HandOffError, match=r"of dtype float32, .* dtype="):
+        interop.convert(lie, to="numpy.ma")
 
 
 def test_chunks_of_other_libraries():

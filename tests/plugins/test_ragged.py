@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -239,7 +240,7 @@ def test_awkward_arrays_of_other_kinds():
     for other, advice in (
         (ak.Array([{"a": 1}]), "ak.unzip"),
         (ak.Array(["a"]), "lists of numbers"),
-        (ak.Array([1, None]), "ak.fill_none"),
+        (ak.Array([1, None]), "awkward.fill_none"),
         (ak.Array([[1, None], [2]]), "ak.fill_none"),
         (ak.Array([[[1], [2, 3]], [[4]]]), "ak.flatten"),
     ):
@@ -295,3 +296,27 @@ def test_offsets_that_lead_outside_are_refused(library: str, offsets: list[int])
         if target.partition(".")[0] != library:
             with pytest.raises(HandOffError, match="has offsets"):
                 interop.convert(value, to=target, allow="pad")
+
+
+@pytest.mark.extra("awkward")
+@together("numbers", [[1, None, 3], [1.5, None], [None, True]])
+def test_missing_numbers_of_awkward_become_masked(numbers: list[Any]) -> None:
+    """An array of numbers of which some are missing keeps them as a mask, in memory of its own."""
+    import awkward as ak
+
+    longer = ak.Array([numbers[-1] or numbers[0], *numbers])
+    for array in (ak.Array(numbers), ak.Array(numbers)[::-1][::-1], longer[1:]):
+        result = interop.convert(array, to="numpy.ma")
+        assert type(result) is np.ma.MaskedArray
+        assert result.tolist() == numbers
+        result[0] = 0
+        assert array.to_list() == numbers
+        with pytest.raises(RefusedError, match=r"awkward.fill_none.*to='numpy.ma' keeps them"):
+            interop.convert(array, to="torch")
+        filled = interop.convert(ak.fill_none(array, 0), to="numpy")
+        assert filled.tolist() == [number or 0 for number in numbers]
+    whole = ak.Array([1, None, 3])[[0, 2]]  # none is missing, although its type permits it
+    for to in ("numpy", "torch", "awkward"):
+        assert interop.convert(whole, to=to, copy=True).tolist() == [1, 3]
+    with pytest.raises(RefusedError, match="may be missing"):
+        interop.convert(ak.Array([[1], [None, 2]]), to="numpy.ma")

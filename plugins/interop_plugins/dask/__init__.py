@@ -36,10 +36,11 @@ from interop.plugin import (
 from . import describe
 from .chunks import map_chunks, wrap
 from .describe import DENSE, INDEX_DTYPES
-from .results import compute, compute_tensor
+from .results import compute, compute_masked, compute_tensor
 
 _CUDA = frozenset({"cuda"})
 _UNKNOWN_SHAPE, _FILL_VALUE = frozenset({"unknown_shape"}), frozenset({"fill_value"})
+_MASKED = frozenset({"masked"})
 _MATRIX, _UNCOALESCED = frozenset({"matrix"}), frozenset({"uncoalesced"})
 
 _LONG = frozenset({"longdouble", "clongdouble"})
@@ -66,8 +67,8 @@ _NDIMS = {
 }
 
 _REFUSAL_HINTS = {
-    "masked": "no conversion takes dask's masked arrays; fill them first (dask.array.ma.filled), "
-    "or compute the array and convert the result.",
+    "masked": "dask.array.ma.filled(x, ...) says what stands for what is masked, and {to:numpy.ma} "
+    "keeps the mask.",
     "foreign_chunks": "its chunks are of a type that interop does not recognise inside dask; make "
     "them NumPy's first (map_blocks), or compute the array and convert the result.",
     "grad": "its chunks are part of an autograd graph, which ends at the border of a task; detach "
@@ -143,6 +144,16 @@ def _conversions() -> Iterable[Conversion]:
     """Return the ways into dask, the steps from chunk to chunk, and the ways out."""
     for chunks in _CHUNK_DTYPES:
         yield from _wrap_and_compute(chunks)
+    yield Conversion(
+        "dask",
+        "numpy.ma",
+        compute_masked,
+        dtypes=_CHUNK_DTYPES["numpy"],
+        takes=_UNKNOWN_SHAPE,
+        requires=_MASKED,
+        drops=_UNKNOWN_SHAPE,
+        cost=Cost(2e-3, 4e9),
+    )
     for source in _CHUNK_DTYPES:
         for target in _CHUNK_DTYPES:
             if source != target:

@@ -19,6 +19,7 @@ from .chunks import checked, map_chunks
 from .describe import DENSE, INDEX_DTYPES, Facts, inspect_chunk
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
     from dask.array import Array as DaskArray
 
@@ -68,6 +69,21 @@ def compute_tensor(array: DaskArray) -> torch.Tensor:
     distributed sends tensors only of the dtypes that NumPy has by itself.
     """
     return interop.convert(compute(map_chunks(array, to="numpy")), "torch")
+
+
+def compute_masked(array: DaskArray) -> np.ma.MaskedArray[Any, Any]:
+    """Return the masked array that a dask array stands for; dask itself joins the masks."""
+    import numpy as np
+
+    computed = array.compute()
+    if getattr(computed, "dtype", array.dtype) != array.dtype:
+        msg = (
+            f"the chunks are of dtype {computed.dtype}, where their dask array says {array.dtype}; "
+            "tell dask what they are (map_blocks(..., dtype=))."
+        )
+        raise HandOffError(msg)
+    # The only chunk may lie in the graph or in a worker.
+    return np.ma.array(computed, dtype=array.dtype, copy=array.npartitions == 1)
 
 
 # ---------------------------------------------------------------------- dense
