@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from interop.errors import RefusedError, UnknownValueError
 from interop.kit import (
@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
     Extents: TypeAlias = tuple[tuple[int, int], ...]
+
+_Columns = TypeVar("_Columns", bound="pl.Series | pl.DataFrame")
 
 _READONLY, _NONCONTIGUOUS = frozenset({"readonly"}), frozenset({"noncontiguous"})
 _FORTRAN = _NONCONTIGUOUS | {"fortran"}
@@ -422,12 +424,22 @@ def to_arrays(series: pl.Series) -> pl.Series:
     return series.cast(pl.Array(elements, cast("tuple[int, ...]", _lengths(series))))
 
 
-def to_pyarrow(series: pl.Series) -> Any:
-    """Return lists as PyArrow's, over the same memory if they are in one chunk."""
+def to_pyarrow(value: pl.Series | pl.DataFrame) -> Any:
+    """Return a Series or a DataFrame as PyArrow's, over the same memory where Arrow can have it."""
     try:
-        return series.to_arrow()
+        return without_objects(value).to_arrow()
     except _REFUSALS as error:
         raise Declined(str(error)) from error
+
+
+def without_objects(value: _Columns) -> _Columns:
+    """Return a Series or a DataFrame, from which Arrow would get the addresses of objects."""
+    import polars as pl
+
+    if pl.Object in (value.dtypes if isinstance(value, pl.DataFrame) else [value.dtype]):
+        msg = "Arrow would get the addresses of its Python objects; x.to_pandas() keeps them"
+        raise Declined(msg)
+    return value
 
 
 def elements_to_pyarrow(series: pl.Series) -> Any:
@@ -551,19 +563,11 @@ def _rows(height: int) -> pl.DataFrame:
 # ---------------------------------------------------------------------- tables
 
 
-def to_table(frame: pl.DataFrame) -> Any:
-    """Return a PyArrow table of the same columns, over their memory but for that of text."""
-    try:
-        return frame.to_arrow()
-    except _REFUSALS as error:
-        raise Declined(str(error)) from error
-
-
 def offer(frame: pl.DataFrame) -> Any:
-    """Return a PyArrow table of columns that are several, and integers or reals; else pass."""
+    """Return a PyArrow table of columns that are several, and integers or floats; else pass."""
     dtypes = frame.dtypes
     names = {str(dtype) for dtype in dtypes}
-    return to_table(frame) if len(dtypes) > 1 and names <= _SHARED_NAMES else NotImplemented
+    return to_pyarrow(frame) if len(dtypes) > 1 and names <= _SHARED_NAMES else NotImplemented
 
 
 def adopt(offer: Callable[[Any], Any], value: Any) -> pl.DataFrame:
@@ -723,6 +727,7 @@ def _formats() -> Iterable[Format]:
             memory=memory,
             ndims={1},  # this is for results; a Series of fixed-size arrays has more axes
             exports={"arrow_c_array": _DTYPES},
+            advanced=Advanced(export={"arrow_c_array": without_objects}),
             limits=limits,
         ),
         common(
@@ -742,7 +747,7 @@ def _formats() -> Iterable[Format]:
             exports={"arrow_c_stream": _DTYPES},
             # Its own export has views of texts, which few functions of PyArrow's take.
             advanced=Advanced(
-                export={"arrow_c_stream": to_table}, offers={"arrow_c_stream": offer}
+                export={"arrow_c_stream": to_pyarrow}, offers={"arrow_c_stream": offer}
             ),
         ),
         common(

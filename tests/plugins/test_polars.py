@@ -296,6 +296,16 @@ def test_other_lists_are_refused_as_arrays(rows):
     assert interop.convert(series, to="pandas.series").array._pa_array.to_pylist() == rows
 
 
+@together("target", ["pyarrow", "pandas.series", "pyarrow.table", "pandas.dataframe"])
+def test_python_objects_are_refused(target):
+    """Objects, of which Arrow would get the addresses as bytes, are refused."""
+    frame = pl.DataFrame({"a": pl.Series([object(), object()]), "b": [1, 2]})
+    value = frame if target in {"pyarrow.table", "pandas.dataframe"} else frame["a"]
+    with pytest.raises(RefusedError, match=r"addresses of its Python objects; x\.to_pandas\(\)"):
+        interop.convert(value, to=target)
+    assert value.to_pandas().to_numpy().ravel()[0] is frame["a"][0]
+
+
 def test_nulls_in_lists_are_not_lost():
     """Null elements are filled only if that is permitted, and null rows are refused."""
     series = pl.Series([[1.0, None], [3.0, 4.0]])
