@@ -51,7 +51,7 @@ _MOVES: dict[type | UnionType, str] = {
     str: "; interop reads no files: make numbers of the text first, or describe a value with "
     "interop.make_spec.",
     PathLike | IOBase: "; interop reads no files: load it, and pass what that returns.",
-    Mapping: "; interop.convert_tree converts the arrays in it.",
+    Mapping: "; interop.convert_tree converts the arrays in it, and keeps lists of numbers.",
     FunctionType | BuiltinFunctionType | MethodType: "; call it, and pass what it returns.",
     Number: "; make a float of it first.",
     Spec: "; interop.plan takes it.",
