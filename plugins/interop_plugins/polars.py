@@ -123,7 +123,7 @@ _COLUMNS = Cost(3e-5, 8e8)
 _REFUSALS = (TypeError, ValueError, NotImplementedError)
 _REFUSAL_HINTS = {
     "not_numbers": "these are not numbers; turn them into numbers in polars first: x.cast(float) "
-    "of text, x.to_physical() of dates, spans and categories, x.list.to_array(...) of lists.",
+    "of text, x.to_physical() of dates, spans and categories, x.explode() of lists.",
     "null_rows": "some of its rows are null, or elements of rows of several lengths; leave null "
     "rows out (drop_nulls), or make empty rows of them (fill_null([])), and fill the elements.",
     "drop_mask": "x.fill_null(...) says what nulls become, and {to:numpy.ma} keeps them; so do "
