@@ -49,7 +49,7 @@ def gpu(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style, format, spelling and workflows; `nox -s fix` mends what can be mended."""
+    """Check style, format, spelling and workflows; `nox -s fix` fixes what can be fixed."""
     session.run(sys.executable, "-m", "ruff", "check", ".")
     session.run(sys.executable, "-m", "ruff", "format", "--check", ".")
     session.run(sys.executable, "-m", "codespell_lib")
@@ -58,7 +58,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def fix(session: nox.Session) -> None:
-    """Format the code, and mend what ruff can mend."""
+    """Format the code, and fix what ruff can fix."""
     session.run(sys.executable, "-m", "ruff", "check", "--fix", ".")
     session.run(sys.executable, "-m", "ruff", "format", ".")
 

@@ -195,7 +195,7 @@ def _to_array(value: Any) -> Any:
 
 
 def _shared(csr: Any) -> torch.Tensor:
-    """Return the tensor over a compressed array of SciPy's."""
+    """Return the tensor over a compressed SciPy array."""
     parts = (torch.from_numpy(part) for part in (csr.indptr, csr.indices, csr.data))
     return torch.sparse_csr_tensor(*parts, size=csr.shape, check_invariants=False)
 

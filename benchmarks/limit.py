@@ -31,7 +31,7 @@ class Copy(NamedTuple):
     read, written : int, in bytes
         If more bytes are written than read, zeros are written. If more are read, they are dropped.
     out : numpy.ndarray or None
-        The array to write into. None: fresh memory of NumPy's, in huge pages if the system has
+        The array to write into. None: fresh NumPy memory, in huge pages if the system has
         them.
     threads : int
         How many threads share the work, whether cores are idle or not.

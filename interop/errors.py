@@ -92,7 +92,7 @@ class RefusedError(InteropError, ValueError):
 
 
 class HandOffError(InteropError, BufferError):
-    """Memory that a producer offered cannot be handed over safely, or a value does not show it.
+    """A producer's memory cannot be shared safely, or a value fails to expose it.
 
     What the value's own code has raised, of a closed file, say, is the ``__cause__``.
     """

@@ -72,10 +72,10 @@ def accepting(calls: Calls) -> Callable[..., Value]:
     """Return a function with its arguments converted, and its results back."""
     function = calls.function
 
-    # Whatever this refers to can be pickled, because `cloudpickle` sends a script's functions so.
+    # Keep every closure variable picklable: `cloudpickle` pickles a script's functions by value.
     @wraps(function)
     def accepted(*args: Any, **kwargs: Any) -> Value:
-        # All that stands before the function counts if the arguments are right as they are.
+        # This is the whole overhead if no argument needs converting.
         if calls.block.get() is None and calls.version == calls.registry.version:
             values = (*args, *kwargs.values()) if kwargs else args
             types = (type(args[0]),) if len(values) == 1 == len(args) else tuple(map(type, values))

@@ -317,7 +317,7 @@ class Interop:
             It is left as it is, unless `consume` is set.
         to, like, dtype, device, copy, order, allow, forbid, stream
             As for `convert`, for every array; but no array gets the labels of `like`, and `dtype`
-            is for the arrays of its kind: of reals, of integers, of bools or of complex numbers.
+            is for the arrays of its kind: of floats, of integers, of bools or of complex numbers.
             Arrays of another kind keep their dtype, so that a cast of weights leaves token ids and
             masks as they are.
         cast_all : bool, default False

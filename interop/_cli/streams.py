@@ -1,7 +1,7 @@
 """Streams: the standard streams as the command needs them, whatever they are connected to.
 
 Where an encoding lacks a character, ASCII stands for it. What cannot be written ends the command:
-in silence, and with 0, once nobody reads it any more, as behind ``| head``; else with a sentence.
+silently, and with 0, once nobody reads it any more, as behind ``| head``; else with a sentence.
 """
 
 from __future__ import annotations

@@ -344,8 +344,8 @@ def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, 
 def _forgets(steps: Sequence[Step], formats: Mapping[str, Format]) -> bool:
     """Tell whether a format on the way lacks a trait that the source and the target carry.
 
-    Such steps are not the route of a value with that trait: a tensor in a graph stays in it where
-    the result is a tensor, and does not go by way of an array that knows no graph.
+    A value with that trait takes another route: a tensor in a graph stays in the graph if the
+    result is a tensor, so it must not pass through an array that knows no graph.
     """
     if len(steps) < 2:
         return False

@@ -79,7 +79,7 @@ class Conversion(NamedTuple):
         elements. It is no copy: the dtype of its result is always another.
     checked : bool
         Whether it raises `Declined` if the dtype of the result does not hold a number of the value,
-        which it finds out while it reads the numbers. Its casts are then no `narrow`.
+        which it checks while it reads them. Such a cast does not have the effect `narrow`.
     changes : set of str
         ``"dtype"`` or ``"device"``, if it can change them to those asked for.
     result : Result

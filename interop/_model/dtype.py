@@ -28,11 +28,11 @@ class Dtype(NamedTuple):
     bits : int
         Bits of one stored element.
     digits : int
-        Bits of magnitude (integers) or significand bits with the hidden one (reals).
+        Bits of magnitude (integers) or significand bits with the hidden one (floats).
     low, high : int
-        Exponents of two of the smallest subnormal and of the largest value (reals only).
+        Exponents of two of the smallest subnormal and of the largest value (floats only).
     infinite, signed_zero : bool
-        Whether infinities and a negative zero exist (reals only).
+        Whether infinities and a negative zero exist (floats only).
     """
 
     kind: str
@@ -126,7 +126,7 @@ KINDS = {
 #: The kind that each word stands for, in advice.
 _KIND_WORDS = {
     **{word: f"{word} integer" for word in ("signed", "unsigned")},
-    **dict.fromkeys(("floating-point", "floats", "reals", "inexact"), "real floating"),
+    **dict.fromkeys(("floating-point", "floats", "floats", "inexact"), "real floating"),
     "numbers": "numeric",
     **{kind: kind for kind in KINDS},
 }
@@ -193,7 +193,7 @@ def itemsize(dtype: str | None) -> int:
 def bit_carrier(dtype: str | None) -> str | None:
     """Name the unsigned integer of the same width that can carry the bits of `dtype`.
 
-    Only the reals that most frameworks do not know have one: 8- and 16-bit ml_dtypes.
+    Only the floats that most frameworks do not know have one: 8- and 16-bit ml_dtypes.
     """
     facts = DTYPES.get(dtype or "")
     if facts is None or facts.kind != "f" or dtype == "float16":
@@ -244,7 +244,7 @@ def _kin(dtype: str) -> str:
 
 
 def same_kind(dtype: str | None, other: str | None) -> bool:
-    """Tell whether both dtypes are of bools, of integers, of reals or of complex numbers."""
+    """Tell whether both dtypes are of bools, of integers, of floats or of complex numbers."""
     return {dtype, other} <= DTYPES.keys() and _kin(str(dtype)) == _kin(str(other))
 
 

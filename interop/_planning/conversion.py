@@ -28,7 +28,7 @@ from .derived import complete, derived_effects, shared_traits
 from .question import Question, RouteOf
 from .step import Step, exported, hand_off
 
-#: What dense arrays share of ragged rows, and what is shared where the other arrays are made anew.
+#: The only component that is shared if the offsets or indices are built anew.
 _VALUES = frozenset({"values"})
 
 

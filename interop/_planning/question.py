@@ -73,8 +73,8 @@ class Scope:
     names : frozenset of str
         The formats.
     ends : iterable of str
-        The formats from which the rest may take nothing: the goals, and wrappers, since nobody
-        knows here which formats they wrap.
+        Formats whose remaining cost may be zero: the goals, and wrappers, whose content is not
+        known yet.
     goals : iterable of str
     places : mapping of str to int
         The places of the goals in the order of preference (see `Rank`), if it is not 0 for all.

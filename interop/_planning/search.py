@@ -249,8 +249,8 @@ def along(
 ) -> tuple[Step, State]:
     """Return a step with the effects that depend on the way to it, and the state after it.
 
-    What a question alone can tell of the step, the state after it does not say: whether it is
-    refused, and whether it leads through a framework that nobody requested.
+    The state leaves out what depends on the question: whether the step is refused, and whether it
+    leads through a framework that nobody requested.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ Steps and descriptions are called in few places, which name the plugin if they f
 functions of a declaration get a guard when they are registered.
 
 Bundled plugins get no guard: a fault of theirs is interop's own, and their calls are the warmest.
-Nor does what the program itself registers: there is nobody else to name.
+Nor do the program's own declarations: there is no plugin to blame.
 """
 
 from __future__ import annotations

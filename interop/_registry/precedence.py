@@ -4,7 +4,7 @@ A *place* is something that callers or the planner look up: a word or an object 
 format, a protocol's attribute, a kind of step from one format to another, the class of dtype
 objects. One distribution owns it: a bundled plugin, or else the one whose name comes first, unless
 another says that it `replaces` that distribution. The order of loading does not matter. A
-declaration that loses one of its places is left out whole, and a message names both distributions.
+declaration that loses one of its places is dropped entirely, and a message names both.
 Within one distribution, declarations may share a place, and a repeated one overwrites the earlier.
 
 Classes are no places, because they are not known before their modules are imported: see `classes`.

@@ -87,7 +87,7 @@ class Registry(Recognition):
         self.changed()
 
     def changed(self) -> None:
-        """Have everything forgotten that was worked out before a change."""
+        """Invalidate whatever was derived from the old declarations."""
         self.version += 1
         self.forget_types()
         for notify in self.on_change:

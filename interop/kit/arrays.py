@@ -158,7 +158,7 @@ def unlocked(array: Any) -> Any:
 
 
 def dtype_name(dtype: Any) -> str:
-    """Return the name of a dtype of NumPy's, or of a library that has its dtypes.
+    """Return the name of a NumPy dtype, or of a library that has its dtypes.
 
     Parameters
     ----------

@@ -174,7 +174,7 @@ def misfit(array: Value, dtype: str) -> str:
 
 
 def _rounded(np: ModuleType, integers: Value, facts: Dtype) -> Value:
-    """Tell which integers have more digits than a dtype of reals, or are out of its range."""
+    """Tell which integers have more digits than a floating-point dtype, or are out of its range."""
     sizes = np.where(integers < 0, -integers, integers).astype(np.uint64)
     odd = sizes // np.maximum(sizes & (~sizes + np.uint64(1)), np.uint64(1))
     largest = min(int((2 - 2.0 ** (1 - facts.digits)) * 2.0**facts.high), 2**64 - 1)
@@ -244,7 +244,7 @@ def _are_numbers(np: ModuleType, kind: type, is_complex: bool) -> bool:
 
 
 def _plain(np: ModuleType, element: Any) -> Any:
-    """Return a scalar of NumPy's as a number of Python's, where there is one."""
+    """Return a NumPy scalar as a Python number, where there is one."""
     if not isinstance(element, np.generic):
         return element
     return element.item() if element.dtype.isbuiltin == 1 else float(element)

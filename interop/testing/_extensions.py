@@ -72,7 +72,7 @@ def _problems_of_names(bench: Bench, names: DtypeNames) -> Iterator[str]:
             if not isinstance(thing, kind):
                 continue
             name = _name(names, thing)
-            if name in DTYPES:  # others name what no dtype of interop's is
+            if name in DTYPES:  # others name what no interop dtype is
                 objects[thing] = dtype
             is_wrong = name in DTYPES and name != dtype
             yield f"calls the dtype of {format_.name} {dtype} {name}" if is_wrong else ""

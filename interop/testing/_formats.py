@@ -62,7 +62,7 @@ _SHAPES = ((3, 4), (5,), (), (0,), (2, 3, 4), (2, 1, 2, 1, 2))
 _LARGE = (4, 150_000)
 #: Shapes of variants: even lengths, for formats of blocks.
 _EVEN_SHAPES = ((4, 6), (6,), (2, 4, 6))
-#: How many times as long as describing an array of NumPy's it may take to describe a value, and how
+#: How many times as long as describing a NumPy array it may take to describe a value, and how
 #: many times as long as a small value a large one may take. The least time of several calls counts.
 _SLOWER, _GROWTH, _CALLS = 500, 20, 20
 #: Dtypes of less than a byte, which some frameworks pack.

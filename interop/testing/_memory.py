@@ -26,7 +26,7 @@ _Extents = tuple[tuple[int, int], ...]
 
 
 class Place(NamedTuple):
-    """Where a value lies: its extents and a view of NumPy's, each None if it is not known."""
+    """Where a value lies: its extents and a NumPy view, each None if it is not known."""
 
     extents: _Extents | None
     view: Value | None

@@ -50,7 +50,7 @@ _POWERS = _REALS[:4]
 #: Elements before the pattern repeats: a prime, so that no row is like the one above.
 _PERIOD = 9973
 
-#: By kind of dtype, the type code of :mod:`array`; reals and parts of complex numbers have ``d``.
+#: By kind of dtype, the type code of :mod:`array`; floats and parts of complex numbers have ``d``.
 _CODES = {"b": "b", "i": "q", "u": "Q"}
 #: The dtypes of the buffer protocol, with its codes.
 _BUFFER_CODES = {

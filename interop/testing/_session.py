@@ -106,5 +106,5 @@ def _without_blame(finding: Finding, fault: str) -> Finding:
     """Return a finding about a conversion; a failure that a format may have caused is none."""
     if not fault or finding.outcome != FAILED:
         return finding
-    reason = f"mend {fault} first, which failed"
+    reason = f"fix {fault} first, which failed"
     return finding._replace(outcome=NOT_EXERCISED, reason=reason)

@@ -249,7 +249,7 @@ def foreign_traits(registry: Registry, conversion: ResolvedConversion) -> list[s
 
 
 def _taken_over(interop: Interop, recipe: Recipe) -> Value | None:
-    """Return a sample over memory that an array of NumPy's has laid out; None if that is plain."""
+    """Return a sample over memory that a NumPy array has laid out; None if that is plain."""
     import numpy as np
 
     registry = Inspection(interop).registry

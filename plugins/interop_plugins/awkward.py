@@ -146,7 +146,7 @@ def _is_block(layout: Any) -> bool:
 
 
 def from_numpy(array: Array) -> ak.Array:
-    """Return an array over the memory of NumPy's."""
+    """Return an array over NumPy's memory."""
     import awkward as ak
 
     return ak.from_numpy(array)

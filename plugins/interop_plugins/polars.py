@@ -82,7 +82,7 @@ _BOOL = frozenset({"bool"})
 #: The dtypes whose memory NumPy and polars can share.
 _SHARED = INTEGERS | REALS
 _DTYPES = _SHARED | _BOOL
-#: The dtypes in which nulls can be filled: with NaN in reals, with 0 in others.
+#: The dtypes in which nulls can be filled: with NaN in floats, with 0 in others.
 _FILLED = _DTYPES | COMPLEX | frozenset(d for d in DTYPES if d.startswith(("bfloat", "float8")))
 #: The traits of a DataFrame whose common dtype in NumPy does not hold the numbers of each column.
 _SEVERAL = _MIXED | {"several_dtypes"} | {f"{dtype} columns" for dtype in _DTYPES}
@@ -577,7 +577,7 @@ def adopt(offer: Callable[[Any], Any], value: Any) -> pl.DataFrame:
 
 
 def from_table(value: Any) -> pl.DataFrame:
-    """Return the columns of a stream of Arrow's as a DataFrame."""
+    """Return the columns of an Arrow stream as a DataFrame."""
     import polars as pl
 
     try:
@@ -587,7 +587,7 @@ def from_table(value: Any) -> pl.DataFrame:
 
 
 def from_stream(value: Any) -> pl.Series:
-    """Return an array that exports a stream of Arrow's as a Series of its name, with its nulls."""
+    """Return an array that exports an Arrow stream as a Series of its name, with its nulls."""
     import polars as pl
 
     name = getattr(value, "name", None)

@@ -227,7 +227,7 @@ def test_history_is_dropped_unless_asked_for() -> None:
 
 @interop.accepts("jax", grad=True)
 def smooth(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """A function of JAX's with two results."""
+    """A JAX function with two results."""
     return jnp.sin(x) * y, (x**2).sum(axis=0)
 
 
@@ -559,7 +559,7 @@ def test_warm_calls_give_back_to_the_first_array_of_numbers() -> None:
 
 
 def test_a_frame_with_text_is_refused_as_an_argument() -> None:
-    """A table that is an argument may have columns of numbers, and never passes in silence."""
+    """A table that is an argument may have columns of numbers, and never passes silently."""
     frame = pd.DataFrame({"a": [1.0], "text": ["x"]})
     function = interop.accepts("numpy")(lambda x: x)
     with pytest.raises(RefusedError, match=r"^x: .*column 'text'.*select_dtypes"):

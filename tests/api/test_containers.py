@@ -576,7 +576,7 @@ def test_a_tree_that_is_one_object_with_arrays_is_refused() -> None:
     ],
 )
 def test_a_tree_of_nothing_but_tables_with_text_is_refused(make: Any) -> None:
-    """They may have columns of numbers, so they do not all come back as they are, in silence."""
+    """They may have columns of numbers, so they do not all come back as they are, silently."""
     for frame in (
         pd.DataFrame({"n": [1], "t": ["a"]}),
         pl.DataFrame({"n": [1], "t": ["a"]}),

@@ -512,7 +512,7 @@ def test_a_tree_that_holds_itself_is_refused() -> None:
 
 
 def test_arrays_that_are_pytrees_are_arrays() -> None:
-    """A sparse array of JAX's is converted whole, although JAX calls it a pytree."""
+    """A sparse JAX array is converted whole, although JAX calls it a pytree."""
     from jax.experimental import sparse
 
     value = sparse.BCOO.fromdense(jnp.eye(2))

@@ -106,7 +106,7 @@ def test_a_reason_of_several_steps_is_told_once(empty: Interop) -> None:
 
 
 def test_any_other_exception_stops_and_names_step_and_distribution(empty: Interop) -> None:
-    """A failing step is reported with its cause, and no other route is tried in silence."""
+    """A failing step is reported with its cause, and no other route is tried silently."""
 
     def broken(box: Box) -> Box:
         raise ZeroDivisionError("oops")

@@ -199,7 +199,7 @@ def test_float8(cupy: Any, torch: Any, kind: str) -> None:
 
 
 class Foreign:
-    """A value that shows memory of CuPy's by ``__cuda_array_interface__``, and in no other way."""
+    """A value that shows CuPy memory by ``__cuda_array_interface__``, and in no other way."""
 
     def __init__(self, array: Any, **entries: Any) -> None:
         self.array = array

@@ -47,7 +47,7 @@ def write_late(dpnp: Any) -> Callable[[Any, float], Callable[[], bool]]:
         busy = tensor.zeros((400, 400), dtype=array.dtype, sycl_queue=queue)
         for _ in range(4):
             busy = tensor.matmul(busy, busy)
-        # The write depends on the work. A number of Python's on the way would be waited for.
+        # The write depends on the work. A Python number on the way would be waited for.
         array.get_array()[...] = tensor.add(number, busy[0, :1])
         events = SequentialOrderManager[queue].submitted_events
         complete = dpctl.event_status_type.complete
@@ -274,7 +274,7 @@ def test_private_memory_moves(dpnp: Any) -> None:
 
 
 def test_a_dtype_that_a_device_lacks(dpnp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the plan did not know is declined where dpnp would have narrowed it in silence."""
+    """What the plan did not know is declined where dpnp would have narrowed it silently."""
     array = dpnp.asarray(host("float32"))
     monkeypatch.setitem(queues._lacking, "oneapi:0", frozenset({"float64"}))
     monkeypatch.setitem(queues._lacking, "oneapi", frozenset())

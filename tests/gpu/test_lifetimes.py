@@ -74,7 +74,7 @@ print("alive")
 def test_a_stream_may_die_before_the_tensor(
     in_process: Callable[..., str], way: str, order: str
 ) -> None:
-    """A tensor that was used on a stream of CuPy's is freed in peace after the stream is gone."""
+    """A tensor that was used on a CuPy stream is freed in peace after the stream is gone."""
     assert in_process(TO_CUPY, way, order) == "alive"
 
 

@@ -69,7 +69,7 @@ def test_dtypes_have_one_name(dtype: object, name: str) -> None:
     ("target", "is_real"), [("f4", True), ("i8", True), ("c8", False), ("?", False)]
 )
 def test_the_real_part_is_what_a_real_dtype_holds(target: str, is_real: bool) -> None:
-    """Complex numbers lose the imaginary part on the way to reals, and to no other dtype."""
+    """Complex numbers lose the imaginary part on the way to floats, and to no other dtype."""
     array = np.array([1 + 2j, 3j])
     part = real_part(array, np.dtype(target))
     assert np.shares_memory(part, array)

@@ -42,7 +42,7 @@ def test_overflow_and_nan_are_told(name: str) -> None:
 
 @pytest.mark.parametrize("name", marked(CASTS))
 def test_a_discarded_imaginary_part_is_told(name: str) -> None:
-    """A cast of complex numbers to reals is warned of, one to bools is not."""
+    """A cast of complex numbers to floats is warned of, one to bools is not."""
     cast = CASTS[name]
     with pytest.warns(ComplexWarning, match="discards the imaginary part"):
         cast(np.array([1 + 2j]), "float32")
@@ -54,7 +54,7 @@ def test_a_discarded_imaginary_part_is_told(name: str) -> None:
 
 @pytest.mark.parametrize("name", marked(CASTS))
 def test_nan_and_infinity_are_cast_without_a_warning(name: str) -> None:
-    """NaN and infinity are numbers of every dtype of reals that has them."""
+    """NaN and infinity are numbers of every floating-point dtype that has them."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         CASTS[name](np.array([np.nan, np.inf, 0.1, 1e-300]), "float32")

@@ -29,7 +29,7 @@ __all__ = [
     "peak_of",
 ]
 
-#: Dtypes of later ml_dtypes: those of a single bit came with 0.6, several reals with 0.5.
+#: Dtypes of later ml_dtypes: those of a single bit came with 0.6, several floats with 0.5.
 LATER = {name for name in ONLY_ML_DTYPES if not hasattr(ml_dtypes, name)}
 #: NumPy has no conversion from or to complex32, which only ml_dtypes know.
 NAMES = sorted(set(DTYPES) - {"complex32"} - LATER)

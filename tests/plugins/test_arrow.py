@@ -122,7 +122,7 @@ def test_streamed_rows_are_tables():
 
 
 def test_nulls_of_a_stream_are_not_lost_by_another_protocol():
-    """Arrow's protocols come before ``__array__``, which loses nulls and integers in silence."""
+    """Arrow's protocols come before ``__array__``, which loses nulls and integers silently."""
     value = WithNulls(pa.chunked_array([[2**53 + 1, None]]))
     with pytest.raises(RefusedError, match="drop_mask"):
         interop.convert(value, to="numpy")

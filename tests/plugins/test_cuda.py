@@ -116,7 +116,7 @@ def interface(stream: int | None = None, address: int = ADDRESS) -> Any:
     return SimpleNamespace(__cuda_array_interface__={**entries, "stream": stream})
 
 
-# ---------------------------------------------------------------------- streams of torch's
+# ---------------------------------------------------------------------- torch streams
 
 
 @pytest.mark.parametrize("legacy", [0, 1, SimpleNamespace(ptr=0)], ids=["0", "1", "CuPy's null"])
@@ -354,7 +354,7 @@ def test_a_protocol_of_an_instance_counts() -> None:
 
 @pytest.fixture
 def tensor(monkeypatch: pytest.MonkeyPatch, log: list[str]) -> Any:
-    """Return a tensor of torch's, whose current stream has the handle 7."""
+    """Return a torch tensor, whose current stream has the handle 7."""
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: Stream("torch's", log))
     return torch.zeros(3, 4)
 
@@ -370,7 +370,7 @@ class Made(cupy.cuda.Stream):  # type: ignore[misc]
 
 
 class TorchStream:
-    """A stream of torch's: of its own, or over a handle."""
+    """A torch stream: of its own, or over a handle."""
 
     def __init__(self, cuda_stream: int, stream_id: int) -> None:
         self.cuda_stream, self.stream_id = cuda_stream, stream_id
@@ -685,7 +685,7 @@ def test_upload_writes_into_a_tensor() -> None:
     assert out.data_ptr() == address
 
 
-# ---------------------------------------------------------------------- streams of CuPy's
+# ---------------------------------------------------------------------- CuPy streams
 
 
 def test_cupy_works_on_its_own_stream_objects() -> None:
@@ -818,7 +818,7 @@ def test_managed_memory_reaches_jax_by_torch(loaded: interop.Interop) -> None:
 
 
 class OnDevice(np.ndarray[Any, Any]):
-    """An array of NumPy's that has CuPy's `get`."""
+    """A NumPy array that has CuPy's `get`."""
 
     def get(self) -> np.ndarray[Any, Any]:
         return self.view(np.ndarray)

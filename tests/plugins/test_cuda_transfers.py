@@ -116,7 +116,7 @@ def test_routes_across_the_link_take_leaves_together(
 
 
 class CupyStream:
-    """A stream of CuPy's that notes what is recorded on it, and what it waits for."""
+    """A CuPy stream that notes what is recorded on it, and what it waits for."""
 
     ptr = 99
 
@@ -202,7 +202,7 @@ def there(device: Device, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
 
 
 class Pretended(SimpleNamespace):
-    """An array of CuPy's in memory of the host."""
+    """A CuPy array in memory of the host."""
 
     def __getitem__(self, part: slice) -> Pretended:
         return self.make(self.memory[part])  # type: ignore[no-any-return]
@@ -634,7 +634,7 @@ def test_torch_writes_into_what_is_given(cuda: Device) -> None:
 
 
 def test_a_large_move_is_made_in_stages(cuda: Device) -> None:
-    """A tensor of torch's on the host lies in memory of NumPy's, which has huge pages."""
+    """A torch tensor on the host lies in NumPy memory, which has huge pages."""
     value = numbers().as_subclass(There)
     result = dense.move(value, device="cpu")
     assert type(result) is torch.Tensor

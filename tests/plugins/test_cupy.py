@@ -315,7 +315,7 @@ def test_dense_becomes_sparse(layout: str) -> None:
 
 
 def test_sparse_casts_what_cupyx_cannot_hold() -> None:
-    """Integers, which cupyx does not hold, become the narrowest reals that hold them all."""
+    """Integers, which cupyx does not hold, become the narrowest floats that hold them all."""
     route = interop.plan(sparse("torch.sparse_csr", "int32"), to="cupy.csr")
     assert route.result.dtype == "float64"
     assert "narrow" not in route.effects

@@ -551,7 +551,7 @@ def test_densifying_chunks_can_be_forbidden():
 
 
 def test_chunks_are_shared_where_they_can_be():
-    """torch's chunk shares the memory of NumPy's; with ``copy=True`` it does not."""
+    """torch's chunk shares NumPy's memory; with ``copy=True`` it does not."""
     x = array(chunks=-1).persist()
     (chunk,) = chunks_of(x)
     (shared,) = chunks_of(interop.convert(x, to="dask.torch"))

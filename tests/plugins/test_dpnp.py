@@ -148,7 +148,7 @@ def two_devices(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("dtype", ["float64", "complex128", "float16"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_device_may_lack_dtypes(name: str, dtype: str) -> None:
-    """What one device has the other lacks: its plans differ, and nothing is narrowed in silence."""
+    """What one device has the other lacks: its plans differ, and nothing is narrowed silently."""
     instance = Interop()
     value = dense("numpy", dtype, device="cpu")
     for device in (None, "oneapi", "oneapi:0"):

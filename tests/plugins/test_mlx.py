@@ -200,7 +200,7 @@ def test_never_narrowed_in_silence(name, narrower, number):
 
 
 def test_narrow_reals_are_widened():
-    """8-bit reals, which MLX lacks, become a dtype that holds all of them."""
+    """8-bit floats, which MLX lacks, become a dtype that holds all of them."""
     for name in ("float8_e4m3fn", "float8_e5m2"):
         value = np.arange(256, dtype="u1").view(numpy_dtype(name))
         result = interop.convert(value, to="mlx")

@@ -306,7 +306,7 @@ class Plain:
 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A module that shares arrays of reals with at least one axis, and writes into them."""
+    """A module that shares arrays of floats with at least one axis, and writes into them."""
     module: Any = ModuleType("plainly")
     module.Plain = Plain
     monkeypatch.setattr(Plain, "__module__", "plainly")

@@ -355,7 +355,7 @@ PACKABLE = sorted(NARROW_REALS - LATER)
 
 @pytest.mark.parametrize("name", PACKABLE)
 def test_bits(name):
-    """The bits of narrow reals are carried in their own memory, there and back."""
+    """The bits of narrow floats are carried in their own memory, there and back."""
     a = numbers(name)[:, ::-2]
     carrier = f"uint{8 * a.itemsize}"
     bits = as_bits(a, dtype=carrier)
@@ -449,7 +449,7 @@ class Bits:
         return (1, 0)
 
 
-#: DLPack's numbers of the kinds of narrow reals.
+#: DLPack's numbers of the kinds of narrow floats.
 CODES = [
     ("bfloat16", 4),
     ("float8_e3m4", 7),
@@ -467,7 +467,7 @@ CODES = [
 @together("layout", ["C", "transposed", "reversed", "readonly", "0-d", "empty"])
 @pytest.mark.parametrize(("name", "code"), [pair for pair in CODES if pair[0] not in LATER])
 def test_narrow_reals(name, code, layout):
-    """Narrow reals of a producer, which NumPy's own DLPack refuses, are shared and kept alive."""
+    """Narrow floats of a producer, which NumPy's own DLPack refuses, are shared and kept alive."""
     a = LAYOUTS[layout][0](numbers(name))
     bits = a.view(f"uint{8 * a.itemsize}")
     owner = weakref.ref(bits)

@@ -233,7 +233,7 @@ def test_axes_of_one_element():
 
 
 def test_masks_graphs_and_lazy_tensors():
-    """A mask is not lost in silence; torch's lazy tensors arrive with their numbers."""
+    """A mask is not lost silently; torch's lazy tensors arrive with their numbers."""
     with pytest.raises(RefusedError, match="drop_mask"):
         interop.convert(np.ma.array([1.0, 2], mask=[0, 1]), to="onnxruntime")
     graph = torch.ones(3, requires_grad=True)
@@ -257,7 +257,7 @@ BITS = {
 
 @pytest.mark.parametrize("name", BITS)
 def test_bits_arrive(name):
-    """NaN payloads, subnormals, minus zero, 64-bit integers and 8-bit reals keep every bit."""
+    """NaN payloads, subnormals, minus zero, 64-bit integers and 8-bit floats keep every bit."""
     carrier, bits = BITS[name]
     source = np.array(bits, carrier).view(numpy_dtype(name))
     for keywords in ({}, {"copy": True}):

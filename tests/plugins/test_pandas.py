@@ -1,4 +1,4 @@
-"""pandas: what is shared, what is copied, and that nulls and numbers are never lost in silence."""
+"""pandas: what is shared, what is copied, and that nulls and numbers are never lost silently."""
 
 from __future__ import annotations
 
@@ -352,7 +352,7 @@ def test_columns_of_several_dtypes_if_none_holds_all(dtypes):
 
 
 def test_integers_beside_reals_if_every_one_of_them_is_exact():
-    """A column of integers joins one of reals; the first integer that would be rounded is named."""
+    """A column of integers joins one of floats; the first integer that would be rounded is named."""
     frame = pd.DataFrame({"n": [1, -(2**53), 2**60], "x": [0.5, 1.5, 2.5]})
     for to in ("numpy", "torch"):
         assert interop.plan(frame, to=to).effects <= {"copy", "drop_labels"}

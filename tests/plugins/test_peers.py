@@ -147,7 +147,7 @@ def test_a_namespace_that_array_api_compat_returns_is_a_target(array: Any, type_
 
 
 def test_lists_keep_their_integers_or_are_refused() -> None:
-    """No column of a list is rounded in silence."""
+    """No column of a list is rounded silently."""
     for numbers in ([2**53 + 1, 0.5], [2**64 - 1, -1]):
         with pytest.raises(BadRequestError, match="exactly"):
             interop.convert(numbers, to="numpy")

@@ -436,7 +436,7 @@ def test_an_array_is_asked_for_once(target):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("copy", [None, False, True])
 def test_the_answer_of_a_value_that_says_nothing_is_converted(layout, copy):
-    """Its array is shared, refused or copied as the same array of NumPy's is, and so is the plan."""
+    """Its array is shared, refused or copied as the same NumPy array is, and so is the plan."""
     pytest.importorskip("torch")
     source = LAYOUTS[layout][0]()
     for target in ("numpy", "torch"):
@@ -854,7 +854,7 @@ class Missing:
 def test_tables_whose_array_would_lose_numbers_are_refused(
     *, stated: list[Any], names: bool
 ) -> None:
-    """Integers that reals would round and nulls that become NaN are refused, whatever consents."""
+    """Integers that floats would round and nulls that become NaN are refused, whatever consents."""
     table = Table(np.array([[2.0**53, np.nan]]), *stated)
     if names:
         table.dtypes = dict(zip("ab", stated, strict=True))

@@ -165,7 +165,7 @@ def test_numbers_take_the_default_dtypes_of_a_framework(to: str, dtypes: str) ->
 
 
 def test_the_numbers_of_others_keep_their_dtype() -> None:
-    """A scalar of NumPy's has a dtype, and beside an array numbers have that of NumPy's."""
+    """A NumPy scalar has a dtype, and beside an array numbers have that of NumPy's."""
     assert interop.convert([np.float64(1)], to="torch").dtype == torch.float64
     assert interop.convert(np.float64(1), to="torch").dtype == torch.float64
     assert interop.convert([torch.ones(()), 0.1], to="torch").dtype == torch.float64
@@ -208,7 +208,7 @@ def test_integers_among_narrow_reals_are_exact() -> None:
 
 
 def test_an_integer_among_reals_is_not_rounded() -> None:
-    """An integer that the dtype of the reals beside it would round is refused with its name."""
+    """An integer that the dtype of the floats beside it would round is refused with its name."""
     assert interop.convert([2**24, 0.5], to="torch").tolist() == [2.0**24, 0.5]
     with pytest.raises(RefusedError, match="16777217 would be rounded in float32"):
         interop.convert([2**24 + 1, 0.5], to="torch")

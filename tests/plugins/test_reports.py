@@ -57,11 +57,11 @@ def test_a_column_of_lists_of_lists_is_a_tensor() -> None:
 @pytest.mark.parametrize("target", ["torch", "jax"])
 def test_a_column_of_a_fits_table_is_copied_in_native_order(target: str) -> None:
     """A big-endian field between others becomes numbers in the byte order of the machine."""
-    table = np.zeros(4, [("time", ">f8"), ("livetime", ">f4"), ("id", ">i2")])
-    table["livetime"] = [1.0, 2.0, 3.0, 0.5]
-    result = interop.convert(table["livetime"], to=target)
+    table = np.zeros(4, [("time", ">f8"), ("exposure", ">f4"), ("id", ">i2")])
+    table["exposure"] = [1.0, 2.0, 3.0, 0.5]
+    result = interop.convert(table["exposure"], to=target)
     assert same(result, np.array([1.0, 2.0, 3.0, 0.5], "float32"))
-    assert interop.plan(table["livetime"], to=target).effects == {"copy"}
+    assert interop.plan(table["exposure"], to=target).effects == {"copy"}
 
 
 # github.com/dask/dask/issues/8260

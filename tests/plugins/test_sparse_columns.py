@@ -84,7 +84,7 @@ def test_columns_filled_with_nan_or_ones_are_stored_whole() -> None:
 
 
 def test_sparse_columns_of_several_dtypes_are_checked() -> None:
-    """Integers among reals pass if each is exact, as in dense columns; nulls are refused."""
+    """Integers among floats pass if each is exact, as in dense columns; nulls are refused."""
     mixed = frame().assign(n=pd.arrays.SparseArray([0, 7, 0, 0]))
     assert interop.convert(mixed, to="numpy").tolist() == np.c_[DENSE, [0, 7, 0, 0]].tolist()
     rounded = frame().assign(n=pd.arrays.SparseArray([0, 2**53 + 1, 0, 0]))

@@ -1100,7 +1100,7 @@ def test_dtype_objects_are_dtypes() -> None:
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_cuda_tensors_are_copied_to_the_host(name: str) -> None:
-    """From a device to NumPy is one transfer, into memory of NumPy's."""
+    """From a device to NumPy is one transfer, into NumPy memory."""
     spec = interop.make_spec("torch", name, device="cuda:0", shape=(512, 512))
     route = interop.plan(spec, to="numpy")
     assert route.effects == {"transfer"}
@@ -2025,7 +2025,7 @@ def test_sparse_tensors_of_any_shape_that_torch_cannot_compute_with(
 def test_duplicates_that_torch_cannot_sum_are_summed(
     dtype: str, numbers: list[Any], total: float, to: str
 ) -> None:
-    """Integers overflow as theirs do, and sums of narrow reals are rounded once."""
+    """Integers overflow as theirs do, and sums of narrow floats are rounded once."""
     dtype_of = np.dtype(getattr(ml_dtypes, dtype, dtype))
     with np.errstate(all="ignore"):
         values = interop.convert(np.array(numbers, dtype_of), to="torch")

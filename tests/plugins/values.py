@@ -30,7 +30,7 @@ def distinct(name: str) -> np.ndarray:
 
 
 def start(array: np.ndarray) -> int:
-    """Return the address of the first element of an array of NumPy's."""
+    """Return the address of the first element of a NumPy array."""
     return array.__array_interface__["data"][0]
 
 

@@ -67,7 +67,7 @@ def _check_numbers(case: str, expected: np.ndarray, result: Any) -> None:
     if spec.format.startswith(_INEXACT) or not expected.size or spec.dtype not in DTYPES:
         return
     if actual is None:
-        return  # dask cannot compute its arrays of torch's by itself
+        return  # dask cannot compute its torch arrays by itself
     with np.errstate(all="ignore"):
         cast = expected.astype(dtype_of(spec.dtype)).astype("c16")
     assert actual.size == cast.size, case

@@ -198,17 +198,17 @@ def test_duplicates_are_summed_before_they_are_cast(
 
 
 def nulls() -> dict[str, Any]:
-    """Return small integers with a null, alone and beside reals, in a value of each kind."""
+    """Return small integers with a null, alone and beside floats, in a value of each kind."""
     whole, real = [1, None, 3] * 20_000, [0.5, 1.5, 2.5] * 20_000
     series = pd.Series(whole, dtype="Int8")
     return {
         "pandas.series": series,
         "pandas.dataframe": pd.DataFrame({"a": series, "b": series}),
-        "pandas.dataframe beside reals": pd.DataFrame({"a": series.astype("Int64"), "b": real}),
+        "pandas.dataframe beside floats": pd.DataFrame({"a": series.astype("Int64"), "b": real}),
         "pandas.dataframe of arrow": pd.DataFrame({"a": series.astype("int8[pyarrow]")}),
         "polars.series": pl.Series(whole, dtype=pl.Int8),
         "polars.dataframe": pl.DataFrame({"a": whole, "b": whole}, {"a": pl.Int8, "b": pl.Int8}),
-        "polars.dataframe beside reals": pl.DataFrame({"a": whole, "b": real}),
+        "polars.dataframe beside floats": pl.DataFrame({"a": whole, "b": real}),
         "pyarrow": pa.array(whole, pa.int8()),
         "pyarrow.chunked_array": pa.chunked_array([whole, whole], pa.int8()),
         "pyarrow.table": pa.table({"a": pa.array(whole, pa.int8())}),

@@ -270,7 +270,7 @@ def test_the_record_of_a_plugin_that_failed_is_one_line_with_a_way_out(
 
 
 def test_a_plugin_that_failed_is_tried_again(installed: Callable[..., None]) -> None:
-    """Nothing is kept of it, so that an instance made later may find it mended."""
+    """Nothing is kept of it, so that an instance made later may find it repaired."""
     answers: list[Any] = [None, [Format("x")]]
 
     @hookimpl

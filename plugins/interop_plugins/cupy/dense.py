@@ -70,7 +70,7 @@ def _dtype_named(name: str) -> DType:
 
 
 def _castable(value: CupyArray, target: DType) -> CupyArray:
-    """Return an array with the numbers of `value` that a kernel casts to `target` in silence."""
+    """Return an array with the numbers of `value` that a kernel casts to `target` silently."""
     value = real_part(value, target)
     names = {value.dtype.name, target.name}
     # Not every kernel handles bfloat16; float32 holds it, and everything else as narrow.

@@ -176,7 +176,7 @@ def _is_capturing(lent: _Lent) -> bool:
 
 @cache
 def _returning(index: int) -> torch.cuda.Stream:
-    """Return the stream of torch's that waits for memory to come back to a device."""
+    """Return the torch stream that waits for memory to come back to a device."""
     import torch
 
     make: Callable[..., torch.cuda.Stream] = torch.cuda.Stream

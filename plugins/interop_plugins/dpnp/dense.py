@@ -89,7 +89,7 @@ def cast(value: DpnpArray | Tensor, *, dtype: str, stream: Stream = None) -> Ten
 
 
 def _check_holds(device: str, dtype: str) -> None:
-    """Decline a dtype that a device lacks: dpnp would narrow it in silence."""
+    """Decline a dtype that a device lacks: dpnp would narrow it silently."""
     if dtype in unsupported_now(device):
         msg = f"the device {device} cannot compute with {dtype}"
         raise Declined(msg)

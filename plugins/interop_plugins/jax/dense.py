@@ -328,9 +328,9 @@ def _numpy_dtype(name: str) -> NumpyDtype:
 
 
 def _check_width(dtype: NumpyDtype) -> None:
-    """Refuse what JAX would narrow in silence; the option may have changed since the planning."""
+    """Refuse what JAX would narrow silently; the option may have changed since the planning."""
     if dtype.itemsize >= 8 and dtype.name in unsupported_now():
-        msg = f"JAX's option jax_enable_x64 is off, and it would narrow {dtype.name} in silence"
+        msg = f"JAX's option jax_enable_x64 is off, and it would narrow {dtype.name} silently"
         raise Declined(msg)
 
 

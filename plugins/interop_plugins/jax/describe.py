@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     NumpyDtype = np.dtype[Any]
 
-#: JAX holds these only while its option ``jax_enable_x64`` is on, and else narrows in silence.
+#: JAX holds these only while its option ``jax_enable_x64`` is on, and else narrows silently.
 WIDE = frozenset({"int64", "uint64", "float64", "complex128"})
 #: What Python's numbers become while it is off.
 _HALVES = {"int64": "int32", "float64": "float32", "complex128": "complex64"}

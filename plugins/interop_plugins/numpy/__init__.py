@@ -186,7 +186,7 @@ def _steps() -> Iterable[Unary]:
     )
     yield Copy(copy_to_native, requires=_SWAPPED, cost=native)
     yield Copy(copy_to_fortran, takes=_MEMORY, adds=_FORTRAN, cost=contiguous)
-    # NumPy computes narrow reals one by one.
+    # NumPy computes narrow floats one by one.
     half, narrow = frozenset({"float16"}), ONLY_ML_DTYPES - {"bfloat16", "int4", "uint4"}
     fast, brief = HELD - half - narrow, frozenset({"bfloat16"})
     for name, source, target, cost in (

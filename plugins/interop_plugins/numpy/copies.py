@@ -167,7 +167,7 @@ def _look_up(out: Array, value: Array) -> None:
 
 
 def _castable(value: Array, target: DType) -> Array:
-    """Return an array with the numbers of `value` that NumPy can cast to `target` in silence."""
+    """Return an array with the numbers of `value` that NumPy can cast to `target` silently."""
     value = real_part(value, target)
     source = value.dtype
     if source.isbuiltin == 1:

@@ -106,7 +106,7 @@ def as_bits(value: Array, *, dtype: str) -> Array:
 
 
 def from_bits(value: Array, *, dtype: str) -> Array:
-    """Return a view of unsigned integers as the narrow reals whose bits they are."""
+    """Return a view of unsigned integers as the narrow floats whose bits they are."""
     return value.view(dtype_named(dtype))
 
 

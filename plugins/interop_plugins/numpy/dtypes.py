@@ -27,7 +27,7 @@ HELD = frozenset(DTYPES) - {"complex32"}
 PLAIN = REALS | COMPLEX | INTEGERS | {"bool"}
 #: The dtypes that only ml_dtypes can hold.
 ONLY_ML_DTYPES = HELD - PLAIN - {"longdouble", "clongdouble"}
-#: The reals of 8 or 16 bits whose bits other frameworks can carry as unsigned integers.
+#: The floats of 8 or 16 bits whose bits other frameworks can carry as unsigned integers.
 NARROW_REALS = frozenset(d for d in ONLY_ML_DTYPES if DTYPES[d].kind == "f")
 
 _PYTHON_TYPES: dict[type, str] = {

@@ -58,7 +58,7 @@ _ZERO_FILLED = _SPARSE | {"zero_fill"}
 _NUMBERS = INTEGERS | REALS | COMPLEX | {"bool"}
 _LONG = frozenset({"longdouble", "clongdouble"})
 _DTYPES = _NUMBERS | _LONG
-#: The dtypes in which nulls can be filled: with NaN in reals, with 0 in others.
+#: The dtypes in which nulls can be filled: with NaN in floats, with 0 in others.
 _FILLED = _DTYPES | frozenset(d for d in DTYPES if d.startswith(("bfloat", "float8")))
 #: The dtypes of NumPy and ml_dtypes, in which objects are written.
 _HELD = frozenset(DTYPES) - {"complex32"}

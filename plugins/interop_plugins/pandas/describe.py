@@ -344,7 +344,7 @@ def _kinds(values: Storage) -> Iterator[str]:
 
 
 def chunks_of(array: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return an array of Arrow's as chunks."""
+    """Return an Arrow array as chunks."""
     import pyarrow as pa
 
     return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])

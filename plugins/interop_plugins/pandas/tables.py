@@ -40,7 +40,7 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 
 def to_table(frame: pd.DataFrame) -> pa.Table:
-    """Return the columns as a table of PyArrow's, over their memory where Arrow keeps them so.
+    """Return the columns as a PyArrow table, over their memory where Arrow keeps them so.
 
     PyArrow's own function makes nulls of NaN, for which it reads all numbers.
     """
@@ -86,7 +86,7 @@ def _column(series: pd.Series | pd.Index, type_: pa.DataType) -> pa.Array | pa.C
 
 
 def to_arrow(vector: Vector) -> pa.Array:
-    """Return a Series, an Index or an extension array as an array of PyArrow's, with its nulls."""
+    """Return a Series, an Index or an extension array as a PyArrow array, with its nulls."""
     import numpy as np
     import pyarrow as pa
 
@@ -119,7 +119,7 @@ class Exported:
 
 
 def from_table(value: Any) -> pd.DataFrame:
-    """Return the columns of a stream of Arrow's as a DataFrame, each in its own dtype."""
+    """Return the columns of an Arrow stream as a DataFrame, each in its own dtype."""
     import pandas as pd
     import pyarrow as pa
 
@@ -202,7 +202,7 @@ def _nullable(column: pa.ChunkedArray) -> Storage:
 
 
 def from_arrow(value: Any) -> pd.Series:
-    """Return an array that exports a stream of Arrow's as a Series of its name, with its nulls."""
+    """Return an array that exports an Arrow stream as a Series of its name, with its nulls."""
     import pandas as pd
     import pyarrow as pa
 

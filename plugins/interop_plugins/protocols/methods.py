@@ -178,7 +178,7 @@ def _check_holds(value: Foreign, given: np.dtype[Any], stated: object) -> None:
 
 
 def _check_is_there(value: Foreign) -> None:
-    """Refuse a collection of dask's that would be computed for its spec, with whatever it loses."""
+    """Refuse a dask collection that would be computed for its spec, with whatever it loses."""
     if getattr(value, "__dask_graph__", None) is not None:
         problem = "is not computed yet"
         raise problem_of(value, problem, "Convert what it computes to (x.compute())")

@@ -65,7 +65,7 @@ _ONE_COLUMN = frozenset({"one_column"})
 _ODD_COLUMNS = frozenset({"several_dtypes", "unknown_dtype", "not_numbers", "indexed"})
 #: The dtypes of numbers that columns of other libraries may have.
 _COLUMN_DTYPES = DTYPES | COMPLEX | {"longdouble", "clongdouble"}
-#: Those that a table of Arrow's has.
+#: Those that an Arrow table has.
 _KEPT_KINDS = COLUMN_TRAITS - {"byte_columns", "object_columns", "strided_columns"}
 #: The kinds of columns that others export by copying them.
 _COPIED_KINDS = frozenset(

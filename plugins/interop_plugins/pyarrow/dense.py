@@ -245,7 +245,7 @@ def _constructors() -> _Constructors:
 
 
 def _mask(masked: Any) -> np.ndarray[Any, Any]:
-    """Return the mask of an array of NumPy's, or of another library's such as astropy's."""
+    """Return the mask of a NumPy array, or of another library's such as astropy's."""
     import numpy as np
 
     if isinstance(masked, np.ma.MaskedArray):

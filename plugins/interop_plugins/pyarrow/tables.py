@@ -75,7 +75,7 @@ def from_stream(value: Any) -> pa.Table:
 
 
 def offer(table: pa.Table) -> Any:
-    """Return a table whose columns are several, and integers or reals; else pass."""
+    """Return a table whose columns are several, and integers or floats; else pass."""
     types = table.schema.types
     plain = len(types) > 1 and table.is_cpu and {type_.id for type_ in types} <= _shared_ids()
     return table if plain else NotImplemented

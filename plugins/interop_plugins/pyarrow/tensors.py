@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
-#: NumPy's numbers of the integers and reals that Arrow holds: from int8 to uint64, float32, float64
+#: NumPy's numbers of the integers and floats that Arrow holds: int8 to uint64, float32, float64
 #: and float16. Arrow would take bools for bytes. (Those of ml_dtypes share NumPy's characters.)
 _TYPE_NUMBERS = frozenset({*range(1, 11), 11, 12, 23})
 #: The bits of NumPy's `flags.num` of one C-ordered, aligned block.

@@ -35,7 +35,7 @@ from .describe import describe
 #: precise than longdouble, so another dtype has to be requested for those.
 _DTYPES = frozenset(DTYPES) - {"complex32", "longdouble", "clongdouble"}
 #: The dtypes that a framework may give to numbers of each kind, by the name of the step. Integers
-#: may become reals; reals become integers, and complex numbers reals, by `to_dtype` alone.
+#: may become floats; floats become integers, and complex numbers floats, by `to_dtype` alone.
 _DEFAULTS = [
     (f"to_default_{dtype}", dtype, frozenset(name for name in DTYPES if DTYPES[name].kind in kinds))
     for dtype, kinds in (

@@ -125,7 +125,7 @@ def _range_dtype(value: range) -> str | None:
     if _count(value) > _LONG_RANGE:
         msg = f"no dtype of integers holds all numbers of {value}; convert it in parts."
         raise BadRequestError(msg)
-    return None  # reals may
+    return None  # floats may
 
 
 def _count(value: range) -> int:
@@ -243,8 +243,8 @@ def _types(value: Nested, depth: int) -> set[type]:
 def _is_exact(array: Array) -> bool:
     """Tell whether a glance at an array shows that NumPy rounded no integer to make it."""
     if array.dtype.kind in "biu" or array.dtype.char in "efF":
-        return True  # NumPy makes narrow reals only of integers that they hold
-    # Integers up to here are reals exactly.
+        return True  # NumPy makes narrow floats only of integers that they hold
+    # Integers up to here are floats exactly.
     return array.dtype.char in "dD" and not (abs(array) >= _FIRST_ROUNDED).any()
 
 
@@ -315,7 +315,7 @@ def to_numpy(value: Nested) -> Array:
 def numpy_fast_path(value: Any, *, default_dtype: Callable[[str], str] | None = None) -> Any:
     """Return Python's numbers of one type, one alone or in lists, as an array; else pass.
 
-    NumPy makes reals of integers that int64 does not hold.
+    NumPy makes floats of integers that int64 does not hold.
     """
     kind: type = type(value)
     if kind in _makers and default_dtype is None:
@@ -407,7 +407,7 @@ def to_default(value: Nested, *, dtype: str) -> Array:
     RefusedError
         An integer does not fit. No effect permits it to wrap around.
     Declined
-        A real is out of the dtype's range, or an integer among reals would be rounded.
+        A real is out of the dtype's range, or an integer among floats would be rounded.
     """
     array = _array(value)
     result = _narrowed(array, dtype)
@@ -427,7 +427,7 @@ def to_default(value: Nested, *, dtype: str) -> Array:
 
 
 def _out_of_range(array: Array, dtype: str) -> str:
-    """Name the first number that a dtype of reals or of complex numbers has no room for."""
+    """Name the first number that a dtype of floats or of complex numbers has no room for."""
     import numpy as np
 
     array = array.reshape(-1)

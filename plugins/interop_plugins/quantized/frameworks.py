@@ -101,7 +101,7 @@ def _among_threads(work: Callable[[int, int], None], count: int, nbytes: int) ->
 
 
 def empty_numpy(shape: tuple[int, ...], dtype: str) -> NDArray[Any]:
-    """Return an empty NumPy array of a dtype of reals, bfloat16 included."""
+    """Return an empty NumPy array of a floating-point dtype, bfloat16 included."""
     import numpy as np
 
     if dtype != "bfloat16":

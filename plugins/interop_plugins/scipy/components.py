@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .describe import Array, Sparse
 
-#: NumPy's codes of bool, the integers from int8 to int64, uint8, and the reals and complexes.
+#: NumPy's codes of bool, the integers from int8 to int64, uint8, and the floats and complexes.
 _PLAIN_CODES = "?bhilqBfdFD"
 
 #: The length from which on indices need the wider of their dtypes.

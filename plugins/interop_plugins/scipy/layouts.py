@@ -220,7 +220,7 @@ def dok_to_coo(value: Sparse) -> Sparse:
         coords = np.fromiter(keys, index).reshape(count, axes).T.copy()
         numbers = np.fromiter(value.values(), value.dtype, count)
     except (TypeError, ValueError, OverflowError) as error:
-        msg = "a dok array has keys that are no places, or values that are no numbers; mend them."
+        msg = "a dok array has keys that are no places, or values that are no numbers; fix them."
         raise HandOffError(msg) from error
     check_coordinates("a dok array", coords, value.shape)
     result = coo_array((numbers, tuple(coords)), shape=value.shape)

@@ -57,9 +57,9 @@ _HALF = "ComplexHalf support is experimental"
 _DLPACK_CPU, _DLPACK_CUDA = 1, 2
 
 # For the fast paths: what is found for a dtype when memory of it is first shared.
-#: The integers that carry the bits of a dtype of torch's to NumPy, and NumPy's dtype.
+#: The integers that carry the bits of a torch dtype to NumPy, and NumPy's dtype.
 _bits_for_numpy: dict[torch.dtype, tuple[torch.dtype, NumpyDtype]] = {}
-#: The function that shares aligned arrays of a dtype of NumPy's with torch.
+#: The function that shares aligned arrays of a NumPy dtype with torch.
 _sharers: dict[NumpyDtype, Callable[[Array], Any]] = {}
 
 #: For how many tensors after a refusal the fast path to NumPy first looks at their dtype and graph,
@@ -321,7 +321,7 @@ def _bit_dtypes() -> frozenset[torch.dtype]:
 
 
 def is_large(value: Tensor, itemsize: int | None = None) -> bool:
-    """Tell whether a copy is better put into memory of NumPy's, which holds no complex32."""
+    """Tell whether a copy is better put into NumPy memory, which holds no complex32."""
     nbytes = value.numel() * (value.itemsize if itemsize is None else itemsize)
     return nbytes >= _LARGE and value.is_cpu and str(value.dtype) != "torch.complex32"
 
@@ -422,7 +422,7 @@ def _over(array: Array, dtype: str) -> Tensor:
 
 
 def refill(value: Tensor, *, dtype: str | None = None) -> Tensor:
-    """Return a C-ordered copy, cast on the way, part of the same graph, in memory of NumPy's."""
+    """Return a C-ordered copy, cast on the way, part of the same graph, in NumPy memory."""
     return _write(fresh(value.shape, dtype or dtype_name(value.dtype))[1], value)
 
 
@@ -454,7 +454,7 @@ def download_all(values: list[Tensor], *, device: str) -> list[Array] | Any:
 
 
 def download_into(out: Array, value: Tensor) -> None:
-    """Write the numbers of a device's tensor into one block of NumPy's, complete on return."""
+    """Write the numbers of a device's tensor into one NumPy block, complete on return."""
     if not out.flags.carray or not out.dtype.isnative:
         msg = f"the driver copies bytes, and out is {out.dtype} of strides {out.strides}"
         raise Declined(msg)

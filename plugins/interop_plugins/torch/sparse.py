@@ -192,7 +192,7 @@ def coalesce(value: Tensor) -> Tensor:
 def coalesce_stored(value: Tensor) -> Tensor:
     """Return a coalesced COO tensor of a dtype that torch cannot add.
 
-    Unsigned integers overflow as those of their width do. Sums of narrow reals are rounded once.
+    Unsigned integers overflow as those of their width do. Sums of narrow floats are rounded once.
     """
     result = in_bits(coalesce, value)
     if not value.is_floating_point() or result._nnz() == value._nnz():  # only put in order
@@ -230,7 +230,7 @@ def compact(value: Tensor) -> Tensor:
 
 def align(value: Tensor) -> Tensor:
     """Return a sparse tensor over copies of its components, which may lie at any address."""
-    # torch takes the values for a view of the sparse tensor, and refuses to view those as reals.
+    # torch takes the values for a view of the sparse tensor, and refuses to view those as floats.
     return _over(value, *(align_dense(part.detach()) for part in components(value)))
 
 
@@ -283,13 +283,13 @@ def densify(value: Tensor) -> Tensor:
 
 
 def densify_into(value: Tensor) -> Tensor:
-    """Return the dense tensor in memory of NumPy's; duplicates are summed."""
+    """Return the dense tensor in NumPy memory; duplicates are summed."""
     import torch
 
     checked(value)
     is_complex = value.is_complex()
     if value.layout is torch.sparse_coo and not is_complex and not is_large(value):
-        return value.to_dense()  # does the same in memory of torch's
+        return value.to_dense()  # does the same in torch memory
     out = fresh(value.shape, dtype_name(value.dtype), zero=True)[1]
     if is_complex:
         torch.view_as_real(out).add_(_in_parts(value.to_sparse()))

@@ -157,7 +157,7 @@ def _as_numpy(value: Tensor) -> Any:
 
 @cache
 def _quick_dtypes() -> frozenset[torch.dtype]:
-    """Return the dtypes for which NumPy's loops are as fast as those of one thread of torch's."""
+    """Return the dtypes for which NumPy's loops are as fast as those of one torch thread."""
     import torch
 
     names = "bool uint8 int8 int16 int32 int64 float32 float64 complex64 complex128"

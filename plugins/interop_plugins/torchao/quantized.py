@@ -97,7 +97,7 @@ def _unpacked(torch: ModuleType, packed: Tensor, shape: tuple[int, ...]) -> Tens
 
 
 def _blank(torch: ModuleType, shape: tuple[int, ...], device: torch.device) -> Tensor:
-    """Return memory of NumPy's on the host, which comes in huge pages where it is large."""
+    """Return NumPy memory on the host, which comes in huge pages where it is large."""
     tensor: Tensor
     if device.type != "cpu":
         tensor = torch.empty(shape, dtype=torch.int8, device=device)
