@@ -125,17 +125,17 @@ def test_a_module_that_declares_nothing() -> None:
 
 def test_a_module_known_by_its_file_only(tmp_path: Path) -> None:
     """A module that no other process could import by name is loaded from where it is."""
-    file = tmp_path / "lost.py"
+    file = tmp_path / "unlisted.py"
     file.write_text((_FOLDER / "honest.py").read_text())
-    spec = importlib.util.spec_from_file_location("lost", file)
+    spec = importlib.util.spec_from_file_location("unlisted", file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["lost"] = module
+    sys.modules["unlisted"] = module
     try:
         spec.loader.exec_module(module)
     finally:
-        del sys.modules["lost"]
+        del sys.modules["unlisted"]
     report = check(module)
     # It does import something of its format's that is not its own: the module of the array's type.
     assert [finding.check for finding in report.failed] == ["imports"]
