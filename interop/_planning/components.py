@@ -225,7 +225,9 @@ class Transfer(NamedTuple):
             dtype=self.change.dtype,
             device=self.change.device,
             index_dtype=self._index_dtype(),
-            nbytes=spec.nbytes + widened,  # codes are not cast
+            # Codes are not cast. A spec that does not say how many elements are stored may have
+            # fewer bytes than a narrower dtype would spare.
+            nbytes=max(spec.nbytes + widened, 0),
         )
 
     def _index_dtype(self) -> str | None:

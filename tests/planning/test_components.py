@@ -257,3 +257,11 @@ def test_the_fast_path_of_components_is_that_of_their_arrays(loaded: Interop) ->
         y = loaded.convert(value, to="two")
         assert (y.kind, y.values is value.values, y.indices is value.indices) == ("two", True, True)
     assert calls == [x, locked]
+
+
+def test_no_step_writes_less_than_nothing(loaded: Interop) -> None:
+    """A spec that does not say how many elements are stored has no step of negative bytes."""
+    loaded.register(sparse("pair"), sparse("other", dtypes={"float32"}))
+    spec = Spec("pair", "float64", "cpu", (1000,), frozenset(), 80, index_dtype="int64")
+    plan = loaded.plan(spec, to="other", allow="narrow")
+    assert all(step.after.nbytes >= 0 for step in plan.steps)
