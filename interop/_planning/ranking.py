@@ -58,9 +58,9 @@ class Rank(NamedTuple):
     copied: bool = False
     sharing: int = 0  # 0: some memory is shared with the value, 1: none, 2: by a detour
     imports: int = 0  # of frameworks that nobody requested
-    # Steps after which elements lie by their indices, and did not before: a table whose columns are
-    # shared is a step towards rows, too. They come before the time, since where the elements of a
-    # result lie must not depend on costs.
+    # Steps that put elements in another order. A table whose columns are shared is a step towards
+    # rows, too. They come before the time, since where the elements of a result lie must not depend
+    # on costs.
     reorders: int = 0
     seconds: float = 0.0
     steps: int = 0
@@ -74,14 +74,15 @@ class Rank(NamedTuple):
         *,
         bystander: bool = False,
         departs: bool = False,
+        reorders: bool = False,
         shares: bool = True,
     ) -> Rank:
         """Return the rank of the route with one more step.
 
-        `departs` tells whether the step leaves the layout of the value that is converted. `shares`
-        tells whether some memory is still the value's after all steps together.
+        `departs` tells whether the step leaves the layout of the value that is converted,
+        `reorders` whether it puts elements in another order. `shares` tells whether some memory is
+        still the value's after all steps together.
         """
-        reordered = "noncontiguous" in step.before.traits - step.after.traits
         return Rank(
             self.refused + refused,
             self.bystanders + bystander,
@@ -91,7 +92,7 @@ class Rank(NamedTuple):
             self.copied or step.writes,
             max(self.sharing, not (shares and step.aliases)),
             self.imports + imports,
-            self.reorders + reordered,
+            self.reorders + reorders,
             self.seconds + step.seconds + EACH,
             self.steps + 1,
             (*self.names, step.label),

@@ -41,6 +41,8 @@ class State(NamedTuple):
     shared: frozenset[str] | None = None
 
 
+#: The layouts of lines one way and the other: from rows to columns, all elements move.
+_LINES = {"csr", "csc"}
 #: Steps by spec and way.
 Made: TypeAlias = dict[Spec, dict[Way, tuple[Step, ...]]]
 
@@ -183,6 +185,7 @@ class Search:
             imports,
             bystander=bystander,
             departs=self._layout is not None and self._departs(step),
+            reorders=self._reorders(step),
             shares=shares,
         )
         by_detour = after.via_unrequested and extended.copied and not after.fresh
@@ -198,6 +201,14 @@ class Search:
         formats = self._graph.formats
         before, after = formats[step.before.format].layout, formats[step.after.format].layout
         return before == self._layout != after
+
+    def _reorders(self, step: Step) -> bool:
+        """Tell whether a step puts elements in another order than that in memory."""
+        lost = step.before.traits - step.after.traits
+        if "noncontiguous" in lost or (step.writes and "uncoalesced" in lost):
+            return True
+        formats = self._graph.formats
+        return {formats[step.before.format].layout, formats[step.after.format].layout} == _LINES
 
     def _must_write(self, state: State) -> bool:
         """Tell whether bytes must still be written."""

@@ -63,7 +63,7 @@ def _dense(value: Any) -> np.ndarray:
         import tensorflow as tf
 
         return tf.sparse.to_dense(value).numpy()
-    if isinstance(value, torch.Tensor):
+    if isinstance(value, torch.Tensor) and not value.is_nested:
         return value.to_dense().numpy()
     for method in ("toarray", "todense"):
         if hasattr(value, method):

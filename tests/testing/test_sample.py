@@ -40,10 +40,13 @@ HOST = [
 ]
 #: The traits of samples for which nobody asks.
 PLAIN = {"uncoalesced", "immutable", "readonly", "biased", "scattered", "weak"}
-#: Those of the formats that hold every value in Fortran order, or none.
+#: Those of the formats of which every value has more.
 PLAIN_OF = {
-    "polars.dataframe": PLAIN | {"noncontiguous", "fortran"},
+    "polars.dataframe": PLAIN | {"noncontiguous", "fortran", "block_columns"},
     "pandas.dataframe": PLAIN | {"strided_columns"},
+    "pyarrow.table": PLAIN | {"block_columns"},
+    "pyarrow.record_batch": PLAIN | {"block_columns"},
+    "python.ragged": PLAIN | {"nested"},
 }
 
 
