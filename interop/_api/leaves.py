@@ -248,7 +248,8 @@ class Trees:
         registry = self._registry
         groups: dict[Any, _Group] = {}
         refused: list[tuple[int, RefusedError]] = []
-        read = reader(registry)
+        read, are_all = reader(registry), len(places) == len(tree.leaves)
+        places = [*places]  # to which what arrays hold is added
         for place in places:
             with Located(partial(tree.path, place)):
                 value, spec = read(tree.values[place])
@@ -263,14 +264,18 @@ class Trees:
                     table = tables.table_for(spec)
                     passes = others != "refuse" and not is_of_numbers(registry, spec)
                     is_table = len(spec.shape) > 1 and "not_numbers" in spec.traits
+                    is_odd = spec.dtype not in DTYPES  # it may be of records
                     if passes and not is_table and table.key(spec) in table.refusals:
+                        places += tree.opened_leaf(place) if is_odd else ()
                         continue
                     try:
                         plan = self._engine.plan(spec, table)
                     except RefusedError as error:
-                        if not passes:
+                        held = tree.opened_leaf(place) if is_odd else []
+                        if not (passes or held):
                             raise
-                        if is_table:
+                        places += held
+                        if is_table and not held:
                             refused.append((place, error))
                         continue
                     key = _tie(registry, value, spec, plan) or identity
@@ -279,7 +284,7 @@ class Trees:
                 group.places.append(place)
                 tree.values[place] = value
         # Tables may have columns of numbers; they pass if something else in the tree is an array.
-        if refused and not groups and len(places) == len(tree.leaves):
+        if refused and not groups and are_all:
             place, refusal = refused[0]
             with Located(partial(tree.path, place)):
                 raise refusal

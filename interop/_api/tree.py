@@ -142,6 +142,14 @@ class Tree:
             raise
         return values[0]
 
+    def opened_leaf(self, place: int) -> list[int]:
+        """Open an array if a plugin has a container for it; return the places of what it holds."""
+        value, count = self.values[place], len(self.leaves)
+        branch = next(filter(None, (opened(value) for opened in self._own_openers())), None)
+        if branch is not None:
+            self._open(branch, place)
+        return self.leaves[count:]
+
     def path(self, place: int) -> tuple[Value, ...]:
         """Return the names that lead to a place."""
         names: list[Value] = []
@@ -255,15 +263,19 @@ class Tree:
 
     def _opened(self, value: Value, place: int) -> tuple[Branch | None, bool]:
         """Open a container, if it is one; tell whether it is of a type that nobody registered."""
-        own = (c.open for c in self._containers if sys.modules.get(c.requires))
+        openers = (*self._own_openers(), *_OPENERS)
         try:
-            branch = next(filter(None, (opened(value) for opened in (*own, *_OPENERS))), None)
+            branch = next(filter(None, (opened(value) for opened in openers)), None)
             return branch or _open_foreign(value), branch is None
         except (InteropError, RecursionError):
             raise
         # A container of others may raise anything: its file is closed, say.
         except Exception as error:
             raise _unread(value, self.path(place), error) from error
+
+    def _own_openers(self) -> Iterator[Callable[[Value], Branch | None]]:
+        """Yield the functions with which plugins open containers."""
+        return (c.open for c in self._containers if sys.modules.get(c.requires))
 
 
 def joined(path: tuple[Any, ...]) -> str:

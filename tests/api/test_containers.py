@@ -274,6 +274,65 @@ def test_a_file_of_numpys_is_opened(tmp_path: Path) -> None:
     assert result["b"].tolist() == ["x"]
 
 
+RECORD = [("a", "i4"), ("b", "f8", (2,)), ("c", "U3"), ("n", [("x", "f4"), ("y", "u1")])]
+ROWS = [(1, (2, 3), "d", (4, 5)), (6, (7, 8), "e", (9, 10))]
+
+
+@together("kind", [np.ndarray, np.recarray])
+def test_records_become_one_array_a_field(kind: Any) -> None:
+    """Each field of numbers is one array, and nested fields and axes stay; text passes through."""
+    records = np.array(ROWS, np.dtype(RECORD, align=True)).view(kind)
+    result = interop.convert_tree({"r": [records], "w": np.ones(1)}, to="torch")["r"][0]
+    a, b, c, nested = result.values()
+    assert type(result) is type(nested) is dict
+    assert list(result) == [*"abcn"]
+    assert (a.tolist(), a.dtype) == ([1, 6], torch.int32)
+    assert (b.tolist(), b.dtype) == ([[2, 3], [7, 8]], torch.float64)
+    assert (type(c), c.tolist()) == (np.ndarray, ["d", "e"])
+    assert (nested["x"].tolist(), nested["x"].dtype) == ([4, 9], torch.float32)
+    assert (nested["y"].tolist(), nested["y"].dtype) == ([5, 10], torch.uint8)
+    start = records.ctypes.data
+    assert a.data_ptr() == start
+    assert b.data_ptr() == start + records.dtype.fields["b"][1]
+    assert nested["x"].data_ptr() == start + records.dtype.fields["n"][1]
+
+
+def test_records_without_numbers_and_records_for_numpy_stay_records() -> None:
+    """Nothing is opened that holds no numbers, or that the target holds as it is."""
+    texts, records = np.zeros(2, [("a", "U3")]), np.zeros(2, "i4,f4")
+    assert interop.convert_tree([texts], to="torch")[0] is texts
+    assert interop.convert_tree([records, np.ones(1)], to="numpy")[0] is records
+
+
+def test_one_record_and_masked_records_are_opened() -> None:
+    """A record has fields without axes, and each field of masked records has its own mask."""
+    records = np.zeros(2, "i4,f4")
+    assert interop.convert_tree([records[1]], to="torch")[0]["f1"].shape == ()
+    masked = np.ma.array(records, mask=[(True, False), (False, False)])
+    result = interop.convert_tree([masked], to="pyarrow")[0]
+    assert [result[name].to_pylist() for name in result] == [[None, 0], [0, 0]]
+
+
+def test_an_error_in_a_field_of_records_says_where_it_came_up() -> None:
+    """The path leads to the field; with others="refuse", a field of text is refused there."""
+    tree = {"r": np.array(ROWS, np.dtype(RECORD, align=True))}
+    with pytest.raises(RefusedError, match=r"^r/c: "):
+        interop.convert_tree(tree, to="torch", others="refuse")
+    numbers = {"r": tree["r"][["a", "n"]]}
+    result = interop.convert_tree(numbers, to="torch", others="refuse")["r"]
+    assert [*result, *result["n"]] == [*"anxy"]
+    with pytest.raises(RefusedError, match=r"^r/n/x: "):
+        interop.convert_tree(numbers, to="torch", dtype="float16", copy=False)
+
+
+def test_the_refusal_of_records_leads_to_their_fields() -> None:
+    """Records are no one array; what the refusal names makes an array of each field."""
+    records = np.array(ROWS, RECORD)
+    with pytest.raises(RefusedError, match=r"interop\.convert_tree makes one array of each field"):
+        interop.convert(records, to="torch")
+    assert interop.convert_tree(records, to="torch")["a"].tolist() == [1, 6]
+
+
 @pytest.mark.extra("sklearn")
 def test_a_bunch_of_scikit_learns_is_opened() -> None:
     """A data set comes back as one, with tensors for numbers and the names as they are."""

@@ -31,7 +31,7 @@ from interop.plugin import (
 from interop.plugin.advanced import Advanced
 
 from . import masked
-from .containers import open_file
+from .containers import open_container
 from .dense import (
     as_array,
     as_bits,
@@ -70,7 +70,7 @@ _FORTRAN = _GAPS | {"fortran"}
 _UNTYPED, _MASKED = frozenset({"untyped"}), frozenset({"masked"})
 _MEMORY = _VIEWABLE | _SWAPPED
 _TEXT = "x.astype(float) reads the numbers in the text."
-_RECORDS = "choose one field of the records (x['name'])."
+_RECORDS = "interop.convert_tree makes one array of each field; x['name'] is one field."
 _HINTS = {
     "drop_mask": "x.filled(...) says what stands for what is masked, and pyarrow.array(x) keeps "
     "the mask. The numbers under the mask count as others do with drop_mask.",
@@ -95,7 +95,7 @@ def interop_declarations() -> Iterable[Declaration]:
         *_hand_offs(),
         DtypeNames("numpy:dtype", requested_name),
         DtypeNames("builtins:type", class_name),
-        Container("numpy", open_file),
+        Container("numpy", open_container),
     ]
 
 

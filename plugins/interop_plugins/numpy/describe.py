@@ -90,7 +90,7 @@ def _describe_other(value: Array | Scalar, name: str, traits: frozenset[str]) ->
     if isinstance(value, np.generic):
         return Spec("numpy", name, "cpu", value.shape, _SCALAR, value.nbytes)
     if is_masked_array(value):
-        mask = _mask(value)
+        mask = None if value.dtype.names else _mask(value)  # each field of records has its own
         masked = frozenset({"masked"}) if mask is not None and mask.any() else EMPTY
         traits = traits | masked | memory_traits(value)
         return Spec("numpy.ma", name, "cpu", value.shape, traits, value.nbytes)
