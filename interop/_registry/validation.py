@@ -33,7 +33,10 @@ _Declaration = TypeVar("_Declaration")
 
 
 class _MisfitError(Exception):
-    """A field does not hold what its annotation says. The text is its path and its value."""
+    """A field does not hold what its annotation says.
+
+    The arguments are its path with its value, and what it must be.
+    """
 
 
 def described(declaration: object) -> str:
@@ -54,7 +57,7 @@ def validated(declaration: _Declaration, origin: object) -> _Declaration:
     try:
         sound = _checked(declaration)
     except _MisfitError as misfit:
-        contradiction = str(misfit)
+        contradiction = "{}; it must be {}.".format(*misfit.args)
     else:
         contradiction = _contradiction(sound)
         if not contradiction:
@@ -97,9 +100,9 @@ def _checked(declaration: Any) -> Any:
         try:
             sound = check(value)
         except _MisfitError as misfit:
-            path = str(misfit)
+            path, kind = misfit.args
             msg = f"{name}.{path}" if path else f"{name}={value!r}"
-            raise _MisfitError(msg) from None
+            raise _MisfitError(msg, kind) from None
         if sound is not value:
             changes[name] = sound
     if not changes:
@@ -137,26 +140,28 @@ def _check(annotation: Any) -> _Check:
     if origin is Mapping:
         return _table(_check(arguments[1]))
     if origin is Callable:
-        return lambda value: _require(value, callable(value))
+        return lambda value: _require(value, callable(value), "a function")
     if hasattr(annotation, "_fields"):
-        return lambda value: _checked(_require(value, isinstance(value, annotation)))
+        kind = f"of type {annotation.__name__}"
+        return lambda value: _checked(_require(value, isinstance(value, annotation), kind))
     return _SCALARS[annotation]
 
 
-def _require(value: Any, holds: bool) -> Any:
+def _require(value: Any, holds: bool, kind: str) -> Any:
     if not holds:
-        raise _MisfitError
+        raise _MisfitError("", kind)
     return value
 
 
 def _number(value: Any) -> Any:
-    return _require(value, isinstance(value, (int, float)) and value >= 0)
+    holds = isinstance(value, (int, float)) and value >= 0
+    return _require(value, holds, "a number of 0 or more")
 
 
 _SCALARS: dict[Any, _Check] = {
-    str: lambda value: _require(value, isinstance(value, str)),
-    bool: lambda value: _require(value, isinstance(value, bool)),
-    int: lambda value: _require(value, type(value) is int),
+    str: lambda value: _require(value, isinstance(value, str), "a string"),
+    bool: lambda value: _require(value, isinstance(value, bool), "a bool"),
+    int: lambda value: _require(value, type(value) is int, "an int"),
     float: _number,
 }
 
@@ -183,27 +188,31 @@ def _counts(value: Any) -> frozenset[int]:
 
 def _items(value: Any, kind: type) -> Iterable[Any]:
     """Return the items of a set, a list or a tuple; a string is none of them."""
-    _require(value, isinstance(value, (Set, list, tuple)))
-    _require(value, all(type(item) is kind for item in value))
-    return value  # type: ignore[no-any-return]
+    holds = isinstance(value, (Set, list, tuple)) and all(type(item) is kind for item in value)
+    return _require(value, holds, f"a set or a tuple of {kind.__name__}")  # type: ignore[no-any-return]
 
 
 def _table(check: _Check) -> _Check:
     """Return the check of a mapping from strings to what another check takes."""
 
     def checked(value: Any) -> Any:
-        _require(value, isinstance(value, Mapping))
-        return {_SCALARS[str](key): check(item) for key, item in value.items()}
+        _require(value, isinstance(value, Mapping), "a mapping")
+        try:
+            return {_SCALARS[str](key): check(item) for key, item in value.items()}
+        except _MisfitError as misfit:
+            path, kind = misfit.args
+            raise _MisfitError(path, f"a mapping in which each is {kind}") from None
 
     return checked
 
 
 def _sequence(kinds: tuple[type, ...]) -> _Check:
     """Return the check of a list or a tuple of declarations of some kinds."""
+    kind = f"a tuple of {' or '.join(kind.__name__ for kind in kinds)}"
 
     def checked(value: Any) -> Any:
-        _require(value, isinstance(value, (list, tuple)))
-        return tuple(_checked(_require(item, isinstance(item, kinds))) for item in value)
+        holds = isinstance(value, (list, tuple)) and all(isinstance(x, kinds) for x in value)
+        return tuple(map(_checked, _require(value, holds, kind)))
 
     return checked
 

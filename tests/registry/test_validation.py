@@ -17,6 +17,7 @@ from interop._registry.expansion import unary_conversions
 from interop._registry.validation import frozen, validated
 from interop.plugin import Components, Container, Limits, Result, Wrapper
 from interop.plugin.advanced import NoTrace
+from tests.cases import together
 
 
 @pytest.mark.parametrize(
@@ -83,10 +84,40 @@ def test_malformed_declarations_are_refused(empty: Interop, declaration: Any, me
         empty.register(declaration)
 
 
+@together(
+    "declaration, message",
+    [
+        (Format("a", types="slab:Slab"), "types='slab:Slab'; it must be a set or a tuple of str"),  # type: ignore[arg-type]
+        (Format("a", dtypes=[1]), "dtypes=[1]; it must be a set or a tuple of str"),  # type: ignore[list-item]
+        (Format("a", ndims={"1"}), "ndims={'1'}; it must be a set or a tuple of int"),  # type: ignore[arg-type]
+        (Format("a", memory=1), "memory=1; it must be a function"),  # type: ignore[arg-type]
+        (Format("a", exports=1), "exports=1; it must be a mapping"),  # type: ignore[arg-type]
+        (
+            Format("a", exports={"b": "c"}),  # type: ignore[dict-item]
+            "exports={'b': 'c'}; it must be a mapping in which each is a set or a tuple of str",
+        ),
+        (Format("a", unary=(1,)), "unary=(1,); it must be a tuple of Drop or Copy or Cast or Move"),  # type: ignore[arg-type]
+        (Conversion("a", "b", print, cost=(1, 2)), "cost=(1, 2); it must be of type Cost"),  # type: ignore[arg-type]
+        (
+            Conversion("a", "b", print, cost=Cost(-1)),
+            "cost.latency=-1; it must be a number of 0 or more",
+        ),
+        (Conversion("a", "b", print, checked=1), "checked=1; it must be a bool"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_refusal_says_what_a_field_must_be(
+    empty: Interop, declaration: Any, message: str
+) -> None:
+    """A field that holds something else is refused with its value and with the kind it takes."""
+    with pytest.raises(interop.errors.PluginError) as caught:
+        empty.register(declaration)
+    assert str(caught.value).endswith(f"{message}.")
+
+
 def test_a_refusal_refers_to_the_reference_unless_it_has_a_guess(empty: Interop) -> None:
     """What a declaration must be is said by the reference, or by the word that was meant."""
     with pytest.raises(interop.errors.PluginError) as caught:
-        empty.register(Format("a", dtypes=[1]))  # type: ignore[list-item]
+        empty.register(Conversion("a", "b", print, changes={"shape"}))
     assert str(caught.value).endswith("; see the reference of interop.plugin for what it must be.")
     with pytest.raises(interop.errors.PluginError) as caught:
         empty.register(Format("a", devices=("cpu", "gpu")))
