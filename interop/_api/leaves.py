@@ -11,12 +11,12 @@ from types import FunctionType, ModuleType
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from interop._execution.engine import Engine
-from interop._execution.fast_leaves import LeafWays, batches, fast_leaves, leaf_ways
+from interop._execution.fast_leaves import batches, fast_leaves
 from interop._model.dtype import DTYPES
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
 from interop._model.typing import Value
-from interop._planning.cache import NO_PATH, FastPath, PlanTable, Tables, Way
+from interop._planning.cache import NO_PATH, FastPath, Paths, PlanTable, Tables, Way, Ways
 from interop._planning.plan import Plan
 from interop._registry.registry import Registry
 from interop._request.keywords import Keywords
@@ -38,6 +38,7 @@ Others: TypeAlias = Literal["keep", "convert", "refuse"]
 
 #: The fate of lists: they are opened, or those of numbers or of arrays are one array each.
 Lists: TypeAlias = Literal["open", "arrays"]
+_LISTS = get_args(Lists)
 
 _BUILTINS = frozenset(kind for kind in vars(builtins).values() if isinstance(kind, type))
 
@@ -120,21 +121,25 @@ class Trees:
         """Return a tree with its arrays converted."""
         _check_fates(others, lists)
         asks_more = progress or consume or keywords.stream is not None or is_traced()
-        ways = {} if asks_more else {**leaf_ways(tables.paths)}
-        stacks = _Stacks(NotImplemented if asks_more else tables.paths.get(list, NO_PATH).staying)
+        paths: Paths = {} if asks_more else tables.paths
+        ways: Ways = {} if asks_more else tables.leaf_ways
+        if others == "convert":
+            numbers = {kind: paths.get(kind, NO_PATH).ways for kind in NUMBERS}
+            ways = {**ways, **{kind: own for kind, own in numbers.items() if own}}
+        stacks = _Stacks(paths.get(list, NO_PATH).staying) if lists == "arrays" else None
         tree = Tree(
             root,
-            self._leaf_test(others, stacks if lists == "arrays" else None),
+            self._leaf_test(others, stacks),
             self._registry.containers,
             empties=consume,
-            lists=lists == "arrays",
+            lists=stacks is not None,
             passed=_PASSED[others],
             arrays=ways,
         )
         del root
         places: Sequence[int] = tree.leaves
-        if stacks.results:
-            ways[list] = (Way(stacks.result, None),)
+        if stacks is not None and stacks.results:
+            ways = {**ways, list: (Way(stacks.result, None),)}
         if ways:
             places = self._left(tree, ways)
             if not places:
@@ -165,7 +170,7 @@ class Trees:
 
         return is_converted
 
-    def _left(self, tree: Tree, ways: LeafWays) -> Sequence[int]:
+    def _left(self, tree: Tree, ways: Ways) -> Sequence[int]:
         """Convert leaves of a tree by fast paths; return the places of those that are left."""
         values, places, others, are_all = tree.values, tree.leaves, [], True
         leaves = [values[place] for place in places]
@@ -315,7 +320,7 @@ def _check_fates(others: object, lists: object) -> None:
     if not isinstance(others, str) or others not in _PASSED:
         msg = f"others must be 'keep', 'convert' or 'refuse', got {others!r}."
         raise BadRequestError(msg)
-    if not isinstance(lists, str) or lists not in get_args(Lists):
+    if not isinstance(lists, str) or lists not in _LISTS:
         msg = f"lists must be 'open' or 'arrays', got {lists!r}."
         raise BadRequestError(msg)
 

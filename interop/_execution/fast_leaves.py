@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
-from typing import TypeAlias
 
 from interop._model.typing import Value, ValueFunction
-from interop._planning.cache import Calls, Paths, Way
+from interop._planning.cache import Calls, Way, Ways
 from interop.errors import InteropError
 
 from .fast_path import SMALL
@@ -17,24 +15,13 @@ from .fast_path import SMALL
 _BATCH = 2**28
 
 
-#: The ways of types, of which each takes what those before it leave out.
-LeafWays: TypeAlias = Mapping[type, tuple[Way, ...]]
-
-
-def leaf_ways(paths: Paths) -> LeafWays:
-    """Return the ways of the types whose values are leaves of trees.
-
-    Numbers and memory of Python's own count as arrays only outside of trees.
-    """
-    return {kind: path.ways for kind, path in [*paths.items()] if kind.__module__ != "builtins"}
-
-
-def fast_leaves(leaves: Sequence[Value], ways: LeafWays, *, are_all: bool) -> Sequence[Value]:
+def fast_leaves(leaves: Sequence[Value], ways: Ways, *, are_all: bool) -> Sequence[Value]:
     """Return the results of fast paths for leaves of a tree; `NotImplemented` for what has none.
 
-    A leaf that occurs twice is converted once. Leaves that are the same elements in the same memory
-    must get one copy. Two at one address are left to the planner, which knows whether they are the
-    same, and so is all that is copied where an address is not known.
+    A leaf that occurs twice is converted once, but for Python's own numbers. Leaves that are the
+    same elements in the same memory must get one copy. Two at one address are left to the planner,
+    which knows whether they are the same, and so is all that is copied where an address is not
+    known.
 
     Parameters
     ----------
@@ -44,32 +31,35 @@ def fast_leaves(leaves: Sequence[Value], ways: LeafWays, *, are_all: bool) -> Se
     are_all : bool
         Whether there are no other arrays in the tree.
     """
-    keys = [*map(id, leaves)]
-    if len({*keys}) == len(keys):
+    if len({*map(id, leaves)}) == len(leaves):
         return _in_turn(leaves, ways, are_all)
+    # One number may stand at many places; each gets an array of its own.
+    keys = [
+        ~place if type(leaf).__module__ == "builtins" else id(leaf)
+        for place, leaf in enumerate(leaves)
+    ]
     arrays = dict(zip(keys, leaves, strict=True))
     results = dict(zip(arrays, _in_turn([*arrays.values()], ways, are_all), strict=True))
     return [results[key] for key in keys]
 
 
-def _in_turn(
-    arrays: Sequence[Value], ways: LeafWays, are_all: bool, turn: int = 0
-) -> Sequence[Value]:
+def _in_turn(arrays: Sequence[Value], ways: Ways, are_all: bool, turn: int = 0) -> Sequence[Value]:
     """Return the results for arrays that differ, each by the first way that takes it."""
     results = _results(arrays, ways, are_all, turn)
-    places = [place for place, result in enumerate(results) if result is NotImplemented]
-    taken = [place for place in places if len(ways[type(arrays[place])]) > turn + 1]
+    taken = [
+        place
+        for place, result in enumerate(results)
+        if result is NotImplemented and len(ways[type(arrays[place])]) > turn + 1
+    ]
     if not taken:
         return results
-    are_all = are_all and len(taken) == len(places)
+    are_all = are_all and len(taken) == sum(result is NotImplemented for result in results)
     left = _in_turn([arrays[place] for place in taken], ways, are_all, turn + 1)
     made = dict(zip(taken, left, strict=True))
     return [made.get(place, result) for place, result in enumerate(results)]
 
 
-def _results(
-    arrays: Sequence[Value], all_ways: LeafWays, are_all: bool, turn: int
-) -> Sequence[Value]:
+def _results(arrays: Sequence[Value], all_ways: Ways, are_all: bool, turn: int) -> Sequence[Value]:
     """Return the results for arrays that differ, by the ways of their types whose turn it is."""
     kinds = {*map(type, arrays)}
     if len(kinds) == 1:  # as nearly always
@@ -77,24 +67,24 @@ def _results(
         if way.address_of is None or (are_all and _are_apart(arrays, way.address_of)):
             return _mapped(way, arrays)
     ways = {kind: all_ways[kind][turn] for kind in kinds}
-    writing = [kind for kind in kinds if ways[kind].address_of is not None]
-    by_type = {kind: [x for x in arrays if type(x) is kind] for kind in kinds}
-    copied = {kind: by_type.pop(kind) for kind in writing}
-    results = _by_id(by_type, ways)
+    results: list[Value] = [NotImplemented] * len(arrays)
+
+    def convert(kind: type, places: Sequence[int]) -> None:
+        """Put the results for arrays of a type into their places."""
+        made = _mapped(ways[kind], [arrays[place] for place in places])
+        for place, result in zip(places, made, strict=True):
+            results[place] = result
+
+    places = {kind: [n for n, x in enumerate(arrays) if type(x) is kind] for kind in kinds}
+    copied = {kind: places.pop(kind) for kind in kinds if ways[kind].address_of is not None}
+    for kind, own in places.items():
+        convert(kind, own)
     # What a path that shares leaves out may have to be copied as well.
-    if are_all and len(results) == sum(map(len, by_type.values())):
-        results |= _by_id(_alone(copied, ways), ways)
-    return [results.get(id(x), NotImplemented) for x in arrays]
-
-
-def _by_id(by_type: Mapping[type, Sequence[Value]], ways: Mapping[type, Way]) -> dict[int, Value]:
-    """Return the results of arrays by their `id`, without those that paths leave out."""
-    return {
-        id(x): result
-        for kind, arrays in by_type.items()
-        for x, result in zip(arrays, _mapped(ways[kind], arrays), strict=True)
-        if result is not NotImplemented
-    }
+    shared = (results[place] for own in places.values() for place in own)
+    if are_all and not any(result is NotImplemented for result in shared):
+        for kind, own in _alone(arrays, copied, ways).items():
+            convert(kind, own)
+    return results
 
 
 def _mapped(way: Way, arrays: Sequence[Value]) -> Sequence[Value]:
@@ -160,20 +150,23 @@ def _are_apart(arrays: Sequence[Value], address_of: ValueFunction) -> bool:
 
 
 def _alone(
-    by_type: Mapping[type, Sequence[Value]], ways: Mapping[type, Way]
-) -> Mapping[type, Sequence[Value]]:
-    """Return the arrays that share their address with no other; none if one address is unknown."""
-    places = {}
+    arrays: Sequence[Value], places: Mapping[type, Sequence[int]], ways: Mapping[type, Way]
+) -> Mapping[type, Sequence[int]]:
+    """Return the places of the arrays that share their address with no other.
+
+    There are none if one address is unknown.
+    """
+    addresses: dict[int, int] = {}
     try:
-        for kind, arrays in by_type.items():
+        for kind, own in places.items():
             address_of = ways[kind].address_of
             if address_of is None or address_of is NotImplemented:
                 return {}
-            places[kind] = [*map(address_of, arrays)]
+            addresses.update((place, address_of(arrays[place])) for place in own)
     except (InteropError, RuntimeError):  # one has no memory of its own
         return {}
-    counts = Counter(chain.from_iterable(places.values()))
+    counts = Counter(addresses.values())
     return {
-        kind: [x for x, place in zip(arrays, places[kind], strict=True) if counts[place] == 1]
-        for kind, arrays in by_type.items()
+        kind: [place for place in own if counts[addresses[place]] == 1]
+        for kind, own in places.items()
     }

@@ -280,7 +280,8 @@ class FastPaths:
         if path is not None:
             function = None if path is itself else path
             takes_stream = [(path, ("stream",))] == [(step.hand_off, step.wants) for step in steps]
-            address_of = NotImplemented if plan.writes else None
+            # Two values are the same elements in the same memory only where a format tells memory.
+            address_of = NotImplemented if plan.writes and source.memory is not None else None
             way = Way(function, address_of, takes_stream=takes_stream)
         else:
             learnt = self._learn_call(x, spec, plan, table, tables, version)

@@ -63,6 +63,8 @@ class Path(NamedTuple):
 
 #: The fast paths of types.
 Paths: TypeAlias = Mapping[type, Path]
+#: The ways of types, of which each takes what those before it leave out.
+Ways: TypeAlias = Mapping[type, tuple[Way, ...]]
 #: The entry of a type without a fast path.
 NO_PATH = Path(NotImplemented, NotImplemented, ())
 
@@ -150,6 +152,8 @@ class PlanTable:
         self.plans: dict[tuple[object, ...], Plan] = {}
         #: By type, for plain values.
         self.paths: dict[type, Path] = {}
+        #: The ways of the types whose values are leaves of trees; never changed, but replaced.
+        self.leaf_ways: Ways = {}
         #: For the classes that have no plan, the nearest routes, which are refused.
         self.refusals: dict[tuple[object, ...], list[Value]] = {}
 
@@ -168,6 +172,7 @@ class PlanTable:
         self.installed = False
         self.plans.clear()
         self.paths.clear()
+        self.leaf_ways = {}
         self.refusals.clear()
 
 
@@ -187,10 +192,13 @@ class TablesByDtype:
         self._uncast = uncast
         #: By type, for plain values, whose fast keys tell their dtypes.
         self.paths: dict[type, Path] = {}
+        #: As for one `PlanTable`.
+        self.leaf_ways: Ways = {}
 
     def clear(self) -> None:
         """Forget all fast paths."""
         self.paths.clear()
+        self.leaf_ways = {}
 
     def table_for(self, spec: Spec) -> PlanTable:
         """Return the plans for a spec."""
@@ -283,6 +291,9 @@ class PlanCache:
                 ways,
                 next(on_stream, NotImplemented),
             )
+            # Numbers and memory of Python's own count as arrays only outside of trees.
+            if kind.__module__ != "builtins":
+                tables.leaf_ways = {**tables.leaf_ways, kind: ways}
 
     def used(self, table: _Table) -> _Table:
         """Return a table that will be cleared with all others."""

@@ -401,3 +401,53 @@ def test_a_warm_call_with_several_arrays_and_keywords_describes_nothing(
     first, second = seen[-1]
     assert first is second
     assert first.ctypes.data == tensor.data_ptr()
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch"])
+def test_numbers_of_a_tree_take_fast_paths_each_at_its_place(
+    to: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One number at several places gets several arrays, of the dtypes that a plan gives them."""
+    number, mine = 1.5, Interop()
+    tree = {"a": number, "b": [number, 7, 7, True], "c": np.ones(2), "d": "text", "e": 2j}
+    (planned, *again) = (mine.convert_tree(tree, to=to, others="convert") for _ in range(2))
+    monkeypatch.setattr(mine._registry, "describe", None)  # no value is planned again
+    again.append(mine.convert_tree(tree, to=to, others="convert"))
+    for result in again:
+        assert repr(result) == repr(planned)
+        arrays = [result["a"], *result["b"], result["e"]]
+        assert [x.dtype for x in arrays] == [
+            x.dtype for x in (planned["a"], *planned["b"], planned["e"])
+        ]
+        arrays[0][...] = 0
+        assert float(arrays[1]) == number
+        assert int(arrays[2]) == int(arrays[3]) == 7
+        assert arrays[2] is not arrays[3]
+        assert len({id(x) for x in arrays}) == len(arrays)
+    assert mine.convert_tree(tree, to=to)["b"] == [number, 7, 7, True]
+
+
+@pytest.mark.parametrize("others", ["keep", "refuse"])
+def test_numbers_that_have_fast_paths_are_converted_only_where_they_are_asked_for(
+    others: Any,
+) -> None:
+    """Numbers that another call has converted stay numbers, or are refused."""
+    mine, tree = Interop(), {"a": np.ones(2), "b": [*range(20)]}
+    for _ in range(2):
+        mine.convert_tree(tree, to="torch", others="convert")
+    if others == "refuse":
+        with pytest.raises(UnknownValueError, match=r"^b/0: int is not"):
+            mine.convert_tree(tree, to="torch", others=others)
+    else:
+        assert mine.convert_tree(tree, to="torch", others=others)["b"] == tree["b"]
+
+
+def test_a_number_that_its_fast_path_leaves_out_is_planned() -> None:
+    """An integer that int64 does not hold gets the dtype, or the refusal, that a plan gives it."""
+    mine = Interop()
+    for _ in range(2):
+        mine.convert_tree([1, 2], to="numpy", others="convert")
+    large, small = mine.convert_tree([2**63, 1], to="numpy", others="convert")
+    assert (str(large.dtype), str(small.dtype), int(large)) == ("uint64", "int64", 2**63)
+    with pytest.raises(InteropError, match=r"^1: "):
+        mine.convert_tree([1, 2**80 + 1], to="torch", others="convert")

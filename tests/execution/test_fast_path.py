@@ -20,7 +20,7 @@ import pytest
 import interop
 import interop.plugin
 from interop import Conversion, Format, Interop
-from interop._execution.fast_leaves import fast_leaves, leaf_ways
+from interop._execution.fast_leaves import fast_leaves
 from interop._execution.fast_path import Converter, with_fast_paths
 from interop._model.provenance import Provenance
 from interop._planning.cache import PlanCache, PlanTable, Way
@@ -271,15 +271,22 @@ def _same(kind: type, value: Any) -> Any:
 
 
 def test_what_a_fast_path_copies_is_kept_from_trees_that_share(empty: Interop) -> None:
-    """A fast path that a plugin declares tells of no ties, so that it serves no tree that keeps them."""
-    empty.register(toy("a"), toy("b", types=()), toy("c", types=()))
+    """A fast path that a plugin declares tells of no ties, so that it serves no tree that keeps them.
+
+    A format that tells no memory has no ties.
+    """
+    empty.register(
+        toy("a", memory=lambda box: ((id(box.numbers), 8),)), toy("b", types=()), toy("c", types=())
+    )
+    empty.register(toy("n"), copy("n", "c", fast_path=_same_box))
     empty.register(view("a", "b", fast_path=_same_box), copy("a", "c", fast_path=_same_box))
-    box = Box("a", [1.0])
-    for target, shares in (("b", True), ("c", False)):
+    for source, target, is_kept in (("a", "b", False), ("a", "c", True), ("n", "c", False)):
+        box = Box(source, [1.0])
+        empty._registry.changed()
         empty.convert(box, to=target)
-        leaves = leaf_ways(empty._cache.table(Request((target,))).paths)
-        assert leaves == {Box: (Way(_same_box, None if shares else NotImplemented),)}
-        assert fast_leaves([box], leaves, are_all=True) == [box if shares else NotImplemented]
+        leaves = empty._cache.table(Request((target,))).leaf_ways
+        assert leaves == {Box: (Way(_same_box, NotImplemented if is_kept else None),)}
+        assert fast_leaves([box], leaves, are_all=True) == [NotImplemented if is_kept else box]
 
 
 def _same_box(box: Box) -> Box:
