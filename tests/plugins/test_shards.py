@@ -262,7 +262,7 @@ if rank == 0:  # alone: whoever waited for the other would wait for ever
     assert np.array_equal(shared, whole)
     assert interop.convert(value, to="torch", copy=False).data_ptr() == whole.data_ptr()
     turned = DTensor.from_local(whole.T, mesh, [Replicate()], run_check=False)
-    assert interop.spec(turned).traits == {"replicated", "noncontiguous"}
+    assert interop.spec(turned).traits == {"replicated", "noncontiguous", "fortran"}
     assert np.array_equal(interop.convert(turned, to="numpy"), whole.T)
     signs = torch.tensor([1 + 2j, 3 - 4j]).conj()
     lazy = DTensor.from_local(signs, mesh, [Replicate()], run_check=False)

@@ -50,7 +50,8 @@ def _torch(value: Any) -> np.ndarray:
             dense[tuple(place)] = number
         return dense
     if value.layout is torch.jagged:
-        return np.stack([_torch(row) for row in value.unbind()])
+        rows = [_torch(row) for row in value.unbind()]
+        return np.stack(rows) if rows else _torch(value.values())[:0, None][:, :0]
     if value.layout is not torch.strided:
         return _compressed(value)
     name = str(value.dtype).removeprefix("torch.")

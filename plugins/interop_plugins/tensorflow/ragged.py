@@ -77,7 +77,12 @@ def from_dense(value: Any) -> tf.RaggedTensor:
     """Return the rows of a dense tensor as a ragged one, over the same memory."""
     import tensorflow as tf
 
+    from interop.plugin import Declined
+
     rows, length = value.shape
+    if length and not rows:
+        msg = f"no row is left to have {length} elements"
+        raise Declined(msg)
     splits = _splits(rows, length).astype("int32" if rows * length < 2**31 else "int64")
     return pack(Parts((), {"values": tf.reshape(value, [-1]), "offsets": splits}))
 

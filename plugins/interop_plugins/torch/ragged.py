@@ -102,7 +102,12 @@ def from_dense(value: Tensor) -> Tensor:
     """Return the rows of a dense tensor as a jagged one, over the same memory."""
     import torch
 
+    from interop.plugin import Declined
+
     rows, length = value.shape
+    if length and not rows:
+        msg = f"no row is left to have {length} elements"
+        raise Declined(msg)
     dtype = _index_dtype(rows * length)
     offsets = torch.arange(rows + 1, dtype=dtype, device=value.device) * length
     return pack(Parts((), {"values": value.reshape(-1), "offsets": offsets}))
