@@ -62,8 +62,8 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Components": {
         "every composite format": "layout format roles unpack pack unpack_keeps pack_seconds",
-        "copies and refusals": "unpack_copies pack_copies pack_adds pack_refuses pack_requires "
-        "code_dtypes",
+        "copies and refusals": "unpack_copies pack_copies packed_dtypes pack_adds pack_refuses "
+        "pack_requires code_dtypes",
         "speed": "fast_unpack",
     },
     "Conversion": {

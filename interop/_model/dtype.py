@@ -126,7 +126,7 @@ KINDS = {
 #: The kind that each word stands for, in advice.
 _KIND_WORDS = {
     **{word: f"{word} integer" for word in ("signed", "unsigned")},
-    **dict.fromkeys(("floating-point", "floats", "floats", "inexact"), "real floating"),
+    **dict.fromkeys(("floating-point", "floats", "reals", "inexact"), "real floating"),
     "numbers": "numeric",
     **{kind: kind for kind in KINDS},
 }

@@ -95,6 +95,8 @@ class Components(NamedTuple):
         Roles that unpacking has to copy.
     pack_copies : set of str
         Roles that packing has to copy.
+    packed_dtypes : set of str
+        Dtypes of which packing and unpacking copy the values, as bools that are bits in Arrow.
     pack_adds : set of str
         Traits that every packed value has, as ``immutable``.
     pack_refuses : set of str
@@ -116,6 +118,7 @@ class Components(NamedTuple):
     unpack_keeps: Set[str] = frozenset()
     unpack_copies: Set[str] = frozenset()
     pack_copies: Set[str] = frozenset()
+    packed_dtypes: Set[str] = frozenset()
     pack_adds: Set[str] = frozenset()
     pack_refuses: Set[str] = frozenset()
     pack_requires: Set[str] = frozenset()

@@ -237,17 +237,20 @@ class Transfer(NamedTuple):
         return index
 
     def _step(self, routes: list[_RoleRoute]) -> Step:
-        way = self.way
-        shared = frozenset(route.role for route in routes if route.aliases) - way.copied_roles
+        way, copied = self.way, self.way.copied_roles
+        before, after = way.unpacking.packed_dtypes, way.packing.packed_dtypes
+        if self.spec.dtype in before or self.change.dtype in after:
+            copied |= {"values"}
+        shared = frozenset(route.role for route in routes if route.aliases) - copied
         aliases = bool(shared)
         # The memory of ragged rows is that of their values, whoever shares the offsets.
         keeps_memory = "values" in shared if way.source.layout == "ragged" else aliases
-        writes = any(route.writes for route in routes) or way.writes
+        writes = bool(copied) or any(route.writes for route in routes)
         traits = shared_traits(self.spec.traits, way.carries)
         # Even fresh arrays are locked if their library never changes its arrays.
         arrived = (route.steps[-1].after.traits for route in routes if route.steps)
         locked = WRITE_LOCKS & way.carries & frozenset().union(*arrived)
-        after = self.after()._replace(
+        result = self.after()._replace(
             traits=(traits if keeps_memory else traits - MEMORY_TRAITS)
             | locked
             | way.packing.pack_adds
@@ -256,8 +259,8 @@ class Transfer(NamedTuple):
             transfer_name(way.source, way.target),
             way.provenance,
             self.spec,
-            after,
-            self._effects(routes, after, writes),
+            result,
+            self._effects(routes, result, writes),
             way.latency + sum(route.seconds for route in routes),
             way.latency + sum(step.latency for route in routes for step in route.steps),
             writes,

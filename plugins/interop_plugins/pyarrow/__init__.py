@@ -200,6 +200,7 @@ def _lists() -> Format:
         lists.unpack,
         lists.pack,
         unpack_keeps=_NESTED,
+        packed_dtypes=_BOOL,
         pack_adds=_IMMUTABLE,
         pack_seconds=2e-5,
     )

@@ -692,7 +692,7 @@ def _ragged() -> Iterable[Conversion]:
         effects=COPY | {"pad"},
         name="pad_rows",
     )
-    yield Conversion(
+    dense = Conversion(
         "torch",
         "torch.jagged",
         ragged.from_dense,
@@ -703,6 +703,7 @@ def _ragged() -> Iterable[Conversion]:
         result=Result(index_dtype="int32"),
         cost=Cost(4e-5),
     )
+    yield from _differentiable([dense])
     make = partial(Conversion, "torch.jagged", "torch", devices=None)
     takes = _GRAD | _GAPS | {"hybrid"}
     yield make(ragged.regular, takes=takes, drops={"hybrid"}, cost=Cost(4e-5), name="regular_rows")
@@ -752,9 +753,10 @@ def _differentiable(conversions: Iterable[Conversion]) -> Iterable[Conversion]:
     """Yield changes of layout, which torch does not differentiate if numbers are complex."""
     for conversion in conversions:
         if "grad" in conversion.takes:
-            yield conversion._replace(dtypes=_SPARSE_MATH - _COMPLEX)
+            dtypes = conversion.dtypes or DTYPE_NAMES
+            yield conversion._replace(dtypes=dtypes - _COMPLEX)
             takes, name = conversion.takes - _GRAD, f"complex_{conversion.label}"
-            yield conversion._replace(dtypes=_SPARSE_MATH & _COMPLEX, takes=takes, name=name)
+            yield conversion._replace(dtypes=dtypes & _COMPLEX, takes=takes, name=name)
         else:
             yield conversion
 
