@@ -48,7 +48,8 @@ def goals(graph: Graph, spec: Spec, request: Request) -> dict[str, Goal]:
             requires = _division(graph, spec, target, request)
             requires |= FORTRAN if request.order == "F" else frozenset()
             goals[name] = Goal(dtype, device, carries, requires)
-    return goals
+    ragged = graph.ragged(spec.format, request.formats) & goals.keys()
+    return {name: goals[name] for name in goals if name not in ragged or ragged == goals.keys()}
 
 
 def _device(graph: Graph, spec: Spec, target: Format, requested: str | None) -> str:

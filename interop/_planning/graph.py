@@ -262,6 +262,15 @@ class Graph:
 
         return {name: place for place, name in enumerate(sorted(goals, key=distance))}
 
+    def ragged(self, start: str, goals: tuple[str, ...]) -> frozenset[str]:
+        """Return the formats of ragged rows that one name means beside others of a framework.
+
+        A value that never has such rows becomes one of the others, whatever it costs.
+        """
+        if "nested" in self.formats[start].carries or not self.places(start, goals):
+            return frozenset()
+        return frozenset(name for name in goals if "nested" in self.formats[name].carries)
+
     def _visited(self, start: str, goals: tuple[str, ...], dense: bool) -> frozenset[str]:
         """Return the hubs and the formats of the requested frameworks, but for missing ones.
 

@@ -19,7 +19,12 @@ from interop.errors import RefusedError
 from .effort import TIMES
 
 _SIZES = (0, 1, 6, 300, 300_000) if TIMES else (0, 1, 6, 20_000)
-_KEYWORDS: tuple[dict[str, Any], ...] = ({}, {"copy": True}, {"dtype": "float32"})
+_KEYWORDS: tuple[dict[str, Any], ...] = (
+    {},
+    {"copy": True},
+    {"copy": False},
+    {"dtype": "float32"},
+)
 _TARGETS = ("polars", "scipy", "sparse", "pyarrow", "pandas", "numpy", "torch")
 
 
