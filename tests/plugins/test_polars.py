@@ -464,6 +464,9 @@ def test_frames_without_columns_or_rows(shape):
         pytest.skip("this polars has no rows without columns")
     frame = interop.convert(np.ones(shape, "f4"), to="polars.dataframe")
     assert frame.shape == shape
+    for keywords in ({}, {"copy": True}):
+        table = interop.convert(frame, to="pandas", **keywords)
+        assert table.shape == interop.convert(table, to="polars", **keywords).shape == shape
     dtype = "float32" if shape[1] else "float64"
     for to in ("numpy", "polars.dataframe", "torch"):
         for keywords in ({}, {"dtype": "int16"}, {"dtype": "int16", "copy": True}):

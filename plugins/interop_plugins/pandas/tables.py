@@ -62,6 +62,8 @@ def to_table(frame: pd.DataFrame) -> pa.Table:
             "give their elements one type."
         )
         raise RefusedError(msg) from error
+    if not arrays:
+        return pa.Table.from_pandas(frame)  # a table of no arrays has no rows
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
