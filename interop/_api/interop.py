@@ -46,6 +46,7 @@ from interop._request.naming import (
     named_traits,
 )
 from interop._request.policy import Policy, adjusted, block, current_policy, set_default
+from interop.errors import RefusedError
 
 from .fill import Fills
 from .pickling import reduced
@@ -814,7 +815,13 @@ class Interop:
         original, x = x, registry.opened(x)
         spec = registry.describe(x)
         table = tables.table_for(spec)
-        plan, request = self._engine.plan(spec, table), table.request
+        try:
+            plan, request = self._engine.plan(spec, table), table.request
+        except RefusedError as error:
+            if x is original or "x." not in str(error):
+                raise
+            given = f"In this advice x is what interop.convert(x, to={spec.format!r}) returns."
+            raise RefusedError(f"{error}\n{given}", error.effects) from None
         result = self._engine.run(plan, x, spec, request, request.step_keywords(keywords))
         if keywords.order != "F":  # for which nothing tells plain values apart
             self._fast_paths.learn(x, spec, plan, table, tables, version)

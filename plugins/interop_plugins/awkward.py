@@ -40,7 +40,9 @@ _NESTED, _SCATTERED = frozenset({"nested"}), frozenset({"scattered"})
 _MASKED = frozenset({"masked"})
 _ODD = frozenset({"not_numbers", "missing", "lists_of_lists", "reordered", "elsewhere"})
 
+_TEXT = "awkward.strings_astype(x, 'float64') reads the numbers in the text."
 _REFUSAL_HINTS = {
+    **dict.fromkeys(("string", "var * string"), _TEXT),
     "not_numbers": "only arrays and lists of numbers can be handed over; convert its fields "
     "(x['name'], or ak.unzip) one by one.",
     "masked": "some of its elements may be missing; awkward.fill_none(x, ...) says what stands for "

@@ -108,6 +108,42 @@ def test_the_moves_of_arrow_work(array: Any, cast: str, move: Any) -> None:
     assert interop.convert(move(array), to="torch").shape == (1,)
 
 
+@pytest.mark.extra("datasets")
+def test_the_moves_of_a_column_of_datasets_work() -> None:
+    """A refusal that names a cast of Arrow's says what makes the column one of Arrow's."""
+    datasets = import_module("datasets")
+    column = datasets.Dataset.from_dict({"n": ["1", "2"]})["n"]
+    with pytest.raises(RefusedError, match=r"x\.cast\('float64'\)") as caught:
+        interop.convert(column, to="torch")
+    (made,) = re.findall(r"In this advice x is what (.*) returns\.$", str(caught.value))
+    array = eval(made, {"interop": interop, "x": column})
+    assert interop.convert(array.cast("float64"), to="torch").tolist() == [1, 2]
+
+
+@pytest.mark.extra("awkward")
+def test_the_move_of_text_of_awkward_works() -> None:
+    """Text, alone and in lists, is refused with the function that reads the numbers in it."""
+    ak = import_module("awkward")
+    for strings in (["1", "2"], [["1"], ["2"]]):
+        x = ak.Array(strings)
+        with pytest.raises(RefusedError, match=r"awkward\.strings_astype\(x, 'float64'\)"):
+            interop.convert(x, to="numpy")
+        numbers = interop.convert(ak.strings_astype(x, "float64"), to="numpy")
+        assert numbers.reshape(-1).tolist() == [1, 2]
+
+
+def test_the_moves_of_lists_of_several_shapes_work() -> None:
+    """A list of matrices of several shapes is refused with what pads or converts each."""
+    for module in (np, torch):
+        x = [module.ones((2, 3)), module.ones((3, 2))]
+        moves = r"numpy\.pad, torch\.nn\.functional\.pad, .* convert each \(interop\.convert_tree\)"
+        with pytest.raises(InteropError, match=moves):
+            interop.convert(x, to="torch")
+        assert [tuple(a.shape) for a in interop.convert_tree(x, to="torch")] == [(2, 3), (3, 2)]
+    padded = [np.pad(a, [(0, 3 - n) for n in a.shape]) for a in map(np.asarray, x)]
+    assert interop.convert(padded, to="torch").sum(dim=(1, 2)).tolist() == [6, 6]
+
+
 @pytest.mark.extra("safetensors")
 def test_the_move_of_a_slice_of_a_file_works(tmp_path: Path) -> None:
     """A slice of safetensors, whose class names no module, is refused with what reads it."""

@@ -75,6 +75,7 @@ def _formats() -> Iterable[Format]:
             describe=describe,
             dtypes=_DTYPES,
             carries=numbers.WEAK | numbers.UNTYPED,
+            ndims=frozenset(range(numbers.MAX_AXES + 1)),
             # The type of a result depends on the array: a number, a list, or a list of lists.
             target_types=(),
             aliases=("list",),

@@ -181,10 +181,11 @@ def _common(value: Sequence[Any], what: str, facts: list[Any]) -> Any:
     """Return the shape or the device of all elements."""
     if any(fact != facts[0] for fact in facts):
         other = next(fact for fact in facts if fact != facts[0])
-        move = "pad them to one shape" if what == "shapes" else "move them to one device"
+        shapes = "pad each to one shape (numpy.pad, torch.nn.functional.pad, jax.numpy.pad)"
+        move = shapes if what == "shapes" else "move them to one device"
         msg = (
             f"this {type(value).__name__} holds arrays of different {what} ({facts[0]}, {other}), "
-            f"so it is not one array; {move}, or convert each separately."
+            f"so it is not one array; {move}, or convert each (interop.convert_tree)."
         )
         raise BadRequestError(msg)
     return facts[0]
