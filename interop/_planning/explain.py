@@ -414,7 +414,7 @@ def _other_axes(graph: Graph, spec: Spec, targets: list[Format]) -> str:
         if (format_.ndims is None or axes in format_.ndims)
         and spec.dtype in format_.dtypes
         and not graph.needs_like(format_.name)
-        and spec.format in graph.distances((format_.name,))
+        and {spec.format, spec.wrapped} & graph.distances((format_.name,)).keys()
     ]
     counts = set[int]().union(*(target.ndims or () for target in targets))
     least, most = min(counts), max(counts)

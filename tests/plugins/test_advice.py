@@ -300,7 +300,6 @@ def test_the_advice_of_every_refusal_leads_on(name: str) -> None:
 @together(
     "name, move, expected",
     [
-        ("arrays as objects", "numpy.stack(x)", [[1, 1], [0, 0]]),
         ("text as objects", "x.astype(float)", [1]),
         ("raw bfloat16", "x.view(ml_dtypes.bfloat16)", [1, 1]),
         ("Series of numbers as categories", "x.astype(x.cat.categories.dtype)", [20, 10]),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from interop.kit import EMPTY, address
 from interop.plugin import (
+    DTYPES,
     Cast,
     Container,
     Conversion,
@@ -25,8 +26,8 @@ from interop.plugin import (
     Result,
     Samples,
     Unary,
+    Wrapper,
     hookimpl,
-    itself,
 )
 from interop.plugin.advanced import Advanced
 
@@ -46,7 +47,9 @@ from .dense import (
     fill,
     from_bits,
     from_scalar,
+    list_of_rows,
     objects_to_numbers,
+    unless_objects,
 )
 from .describe import describe, fast_key, memory
 from .dlpack import (
@@ -57,7 +60,7 @@ from .dlpack import (
     from_narrow_dlpack,
 )
 from .dtypes import HELD, NARROW_REALS, ONLY_ML_DTYPES, PLAIN, class_name, requested_name
-from .samples import VARIANTS, mask_first
+from .samples import VARIANTS, mask_first, rows_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -79,8 +82,8 @@ _HINTS = {
     "timedelta64": "x.astype('int64') counts its units; NaT is the least integer.",
     **dict.fromkeys(("[(", "{{'names'"), _RECORDS),
     "void16": "x.view(ml_dtypes.bfloat16) makes numbers of bfloat16, which .npz files call void.",
-    "not_numbers": "its elements are objects and no numbers; numpy.stack(x) makes one array of "
-    "arrays of one shape, x.astype(float) reads the numbers in text, x.tolist() makes a list.",
+    "not_numbers": "its elements are objects and no numbers; x.astype(float) reads the numbers in "
+    "text, and x.tolist() makes a list.",
 }
 
 
@@ -90,6 +93,7 @@ def interop_declarations() -> Iterable[Declaration]:
     return [
         _format(),
         _masked(),
+        _rows(),
         *_masks(),
         *_bits(),
         *_hand_offs(),
@@ -118,7 +122,7 @@ def _format() -> Format:
         install="pip install numpy",
         memory=memory,
         fill=fill,
-        fast_path=itself,
+        fast_path=unless_objects,
         advanced=Advanced(hub=True, fast_key=fast_key, address=address, page_locked=True),
         samples=Samples(variants=VARIANTS),
     )
@@ -147,6 +151,22 @@ def _masked() -> Format:
         samples=Samples(variants={"masked": mask_first}),
         # No route leads through it: what lies under a mask is not what fills nulls.
         advanced=Advanced(not_recoverable={"nnz"}),
+    )
+
+
+def _rows() -> Format:
+    """Return the format of arrays of lists or of arrays, which are what the list of these is."""
+    return Format(
+        "numpy.rows",
+        types=("numpy:ndarray",),
+        target_types=(),
+        describe=describe,
+        dtypes=frozenset(DTYPES),
+        devices=("cpu", "cuda", "rocm", "metal", "tpu", "oneapi"),
+        wrapper=Wrapper(list_of_rows, 1e-6),
+        requires="numpy",
+        install="pip install numpy",
+        samples=Samples(make=rows_of, source="numpy"),
     )
 
 

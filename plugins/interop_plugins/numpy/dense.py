@@ -12,6 +12,8 @@ from .copies import FEW, is_simple, write, written
 from .dtypes import dtype_named
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from .dtypes import Array, DType, Scalar
 
 
@@ -98,6 +100,17 @@ def objects_to_numbers(value: Array, *, dtype: str) -> Array:
 
     numbers: Array = cast_objects(np.asarray(value), dtype_named(dtype))
     return numbers
+
+
+def list_of_rows(value: Array) -> list[Any]:
+    """Return the list of the lists or arrays in an array of objects."""
+    rows: list[Any] = value.tolist()
+    return rows
+
+
+def unless_objects(value: Any) -> Any:
+    """Return an array as it is; pass if its elements are objects, which may be rows."""
+    return NotImplemented if value.dtype.hasobject else value
 
 
 def as_bits(value: Array, *, dtype: str) -> Array:

@@ -7,6 +7,7 @@ from numbers import Number
 from typing import TYPE_CHECKING
 
 import interop
+from interop.errors import InteropError
 from interop.kit import COMPLEX, EMPTY, address, dtype_name, extents, memory_traits
 from interop.plugin import DTYPES, Spec
 
@@ -40,6 +41,8 @@ def describe(value: Array | Scalar) -> Spec:
     """
     dtype = value.dtype
     name, traits = _dtypes_met.get(dtype) or _meet(dtype, value)
+    if traits is _NOT_NUMBERS and (spec := _describe_rows(value)) is not None:
+        return spec
     if type(value) not in _plain_types:
         return _describe_other(value, name, traits)
     if value.flags.num & _ORDINARY != _ORDINARY or name in COMPLEX:
@@ -78,6 +81,18 @@ def _may_be_numbers(objects: Array | Scalar) -> bool:
 
     first = objects.item(0) if objects.size else None
     return first is None or isinstance(first, (Number, np.generic))
+
+
+def _describe_rows(objects: Array | Scalar) -> Spec | None:
+    """Return the spec of an array of lists or arrays, which is that of its list; else None."""
+    first = objects.item(0) if objects.size and objects.ndim else None
+    if not isinstance(first, (list, tuple)) and not getattr(first, "shape", ()):
+        return None
+    try:
+        spec = interop.spec(objects.tolist())
+    except InteropError:  # these are no rows of one array, and stay objects
+        return None
+    return spec._replace(format="numpy.rows", wrapped=spec.format)
 
 
 def _describe_other(value: Array | Scalar, name: str, traits: frozenset[str]) -> Spec:

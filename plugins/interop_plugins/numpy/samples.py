@@ -19,6 +19,19 @@ def _check_has_strides(array: Array) -> None:
         raise Declined(msg)
 
 
+def rows_of(array: Array) -> Array:
+    """Return the rows of an array as the elements of one of objects."""
+    import numpy as np
+
+    if array.ndim < 2 or not array.size:
+        msg = f"an array of shape {array.shape} has no rows"
+        raise Declined(msg)
+    rows = np.empty(len(array), object)
+    for place, row in enumerate(array):
+        rows[place] = row
+    return rows
+
+
 def noncontiguous(array: Array) -> Array:
     """Return the array in the opposite order of axes, or with gaps if it has but one."""
     import numpy as np
