@@ -150,8 +150,8 @@ def _are_apart(arrays: Sequence[Value], address_of: ValueFunction) -> bool:
 
 
 def _alone(
-    arrays: Sequence[Value], places: Mapping[type, Sequence[int]], ways: Mapping[type, Way]
-) -> Mapping[type, Sequence[int]]:
+    arrays: Sequence[Value], places: Mapping[type, list[int]], ways: Mapping[type, Way]
+) -> Mapping[type, list[int]]:
     """Return the places of the arrays that share their address with no other.
 
     There are none if one address is unknown.
