@@ -209,18 +209,19 @@ ODD_ROWS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("dtype", [None, "complex64"])
 @pytest.mark.parametrize("rows", ODD_ROWS.values(), ids=ODD_ROWS)
 def test_odd_rows_after_plain_ones_are_stacked_or_refused_as_in_a_first_call(
-    rows: Any, target: str
+    rows: Any, dtype: str | None, target: str
 ) -> None:
     """Rows that share type, dtype and shape are asked at once, and what they hide is seen."""
 
     def outcome(warm: bool) -> tuple[Any, ...]:
         instance = interop.Interop()
         for plain in ([torch.ones(2)] * 2, [np.ones(2)] * 2) if warm else ():
-            instance.convert(plain, to=target)
+            instance.convert(plain, to=target, dtype=dtype)
         try:
-            result = instance.convert(rows(), to=target)
+            result = instance.convert(rows(), to=target, dtype=dtype)
         except InteropError as error:
             return type(error), str(error)
         numbers = np.asarray(instance.convert(result, to="numpy", allow="detach"))
@@ -239,6 +240,23 @@ def test_small_plain_rows_are_stacked_without_a_look_at_each(
     monkeypatch.setattr(instance._registry, "describe", None)
     assert torch.equal(instance.convert(rows, to="torch"), torch.stack(rows))
     assert torch.equal(instance.convert(list(ROWS), to="torch"), torch.stack(rows))
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+@pytest.mark.parametrize("dtype", ["int64", "float16", {"float32": "float64"}])
+@pytest.mark.parametrize("batch", ["numpy", "tuple", "torch"])
+def test_plain_rows_with_a_dtype_are_cast_without_a_look_at_each(
+    batch: str, dtype: Any, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second sequence of one type, dtype and shape is stacked and cast without any spec."""
+    instance, rows = interop.Interop(), BATCHES[batch]
+    planned = instance.convert(rows, to=target, dtype=dtype)
+    monkeypatch.setattr(instance._registry, "describe", None)
+    again = instance.convert(rows, to=target, dtype=dtype)
+    assert again.dtype == planned.dtype
+    assert again.tolist() == planned.tolist() == ROWS.tolist()
+    again[:] = 7
+    assert np.array_equal(instance.convert(rows, to=target, dtype=dtype), planned)
 
 
 def test_rows_like_the_first_are_described_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ from interop.plugin import (
 from interop.plugin.advanced import Advanced
 
 from . import arrays, numbers, ragged, records
-from .describe import describe
+from .describe import describe, fast_key
 
 #: The dtypes whose numbers become an equal bool, int, float or complex. Python's floats are less
 #: precise than longdouble, so another dtype has to be requested for those.
@@ -91,6 +91,7 @@ def _formats() -> Iterable[Format]:
             carries=arrays.CARRIES,
             ndims=frozenset(range(1, 65)),
             samples=Samples(make=arrays.sample, source="numpy"),
+            advanced=Advanced(fast_key=fast_key),
         ),
         Format(
             "python.ragged",

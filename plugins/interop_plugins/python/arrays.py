@@ -29,10 +29,14 @@ def stack(value: Sequence[Any], *, dtype: str) -> NDArray[Any]:
     """Return a NumPy array of the elements of a sequence, which are converted one by one."""
     import numpy as np
 
-    convert, target = interop.converter("numpy"), numpy_dtype(dtype)
-    rows = [row if type(row) is np.ndarray else convert(row) for row in value]
-    if all(row.dtype == target for row in rows):
+    target = numpy_dtype(dtype)
+    rows = [row if type(row) is np.ndarray else interop.convert(row, "numpy") for row in value]
+    dtypes = {row.dtype for row in rows}
+    if dtypes == {target}:
         return np.stack(rows)
+    if len(dtypes) == 1 and rows[0].nbytes * len(rows) < _SMALL:
+        stacked: NDArray[Any] = interop.convert(np.stack(rows), "numpy", dtype=target)
+        return stacked
     result = np.empty((len(rows), *rows[0].shape), target)
     for n, row in enumerate(rows):
         same = row.dtype == target

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
 from types import NoneType
@@ -59,6 +59,29 @@ def describe(value: Nested, *, depth: int = 0) -> Spec:
         if spec is None:
             raise
         return spec
+
+
+def fast_key(value: Sequence[Any]) -> tuple[object, ...] | None:
+    """Return what tells one sequence of plain arrays of one type and shape from another."""
+    kind = next(map(type, value), object)
+    key_of = _key_of(kind)
+    key = None if key_of is None else key_of(value[0])
+    if key_of is None or key is None or {*map(type, value)} != {kind}:
+        return None
+    first, shape = value[0], value[0].shape
+    if any(element.shape != shape or key_of(element) != key for element in value):
+        return None
+    device, nbytes = getattr(first, "device", None), first.nbytes * len(value)
+    return kind, first.dtype, device, len(shape), nbytes.bit_length() >> 1  # its `size_class`
+
+
+@lru_cache(maxsize=256)
+def _key_of(kind: type) -> Callable[[Any], Any] | None:
+    """Return the fast key of the arrays of a type, or None for a type of sequences."""
+    name = f"{kind.__module__}:{kind.__qualname__}"
+    formats = (declared.format for declared in interop.formats())
+    keys = (format_.fast_key for format_ in formats if name in format_.types)
+    return None if issubclass(kind, SEQUENCES) else next(filter(None, keys), None)
 
 
 def _describe_ragged(value: Sequence[Any]) -> Spec | None:
@@ -126,7 +149,8 @@ def _rows(value: Sequence[Any], depth: int) -> list[Spec]:
     first = _describe_row(value, value[0], depth)
     key_of, kind = _format(first.format).fast_key, type(value[0])
     # A key tells values of a framework's own types apart; those of subclasses have a trait.
-    key = None if key_of is None or first.traits else key_of(value[0])
+    is_nested = isinstance(value[0], SEQUENCES)
+    key = None if key_of is None or first.traits or is_nested else key_of(value[0])
     if key_of is None or key is None:
         return [first, *(_describe_row(value, element, depth) for element in value[1:])]
     shape = first.shape

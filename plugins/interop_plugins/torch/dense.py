@@ -205,8 +205,13 @@ def stack(value: Sequence[object], *, dtype: str) -> Tensor:
     """Return a tensor of the elements of a sequence, part of their graphs, on their device."""
     import torch
 
-    convert, target = interop.converter("torch"), getattr(torch, dtype)
-    rows = (x if type(x) is torch.Tensor else convert(x) for x in value)
+    target = getattr(torch, dtype)
+    rows = [x if type(x) is torch.Tensor else interop.convert(x, "torch") for x in value]
+    if len({row.dtype for row in rows}) == 1 and rows[0].nbytes * len(rows) < _SMALL:
+        stacked: Tensor = torch.stack(rows)
+        if stacked.dtype is not target:
+            stacked = interop.convert(stacked, "torch", dtype=target)
+        return stacked
     return torch.stack(
         [
             row if row.dtype is target else interop.convert(row, "torch", dtype=target)
