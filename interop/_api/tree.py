@@ -70,8 +70,8 @@ class Tree:
     root : object
     is_array : callable
         Tells whether a value is an array, which is never opened.
-    containers : iterable of Container
-        Those that plugins open.
+    containers : callable
+        Returns those that plugins open; called for a value that may be one of them.
     passes : callable, optional
         Tells whether a value is to be left unopened.
     empties : bool, default False
@@ -102,7 +102,7 @@ class Tree:
         self,
         root: Value,
         is_array: Callable[[Value], bool],
-        containers: Iterable[Container] = (),
+        containers: Callable[[], Iterable[Container]] = tuple,
         *,
         passes: Callable[[Value], bool] | None = None,
         empties: bool = False,
@@ -275,7 +275,7 @@ class Tree:
 
     def _own_openers(self) -> Iterator[Callable[[Value], Branch | None]]:
         """Yield the functions with which plugins open containers."""
-        return (c.open for c in self._containers if sys.modules.get(c.requires))
+        return (c.open for c in self._containers() if sys.modules.get(c.requires))
 
 
 def joined(path: tuple[Any, ...]) -> str:

@@ -110,9 +110,8 @@ class Registry(Recognition):
         for declaration, origin in self._all(kind):
             yield contained(declaration, origin), origin
 
-    @property
     def containers(self) -> list[Container]:
-        """The containers that plugins open, those of all frameworks that are imported by now."""
+        """Return what plugins open: the containers of all frameworks that are imported by now."""
         self.loader.load()
         return self._containers
 

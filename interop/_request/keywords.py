@@ -63,6 +63,8 @@ def checked(keywords: Keywords) -> Keywords:
         _check_order(keywords.order)
     if keywords.stream is not None:
         _check_stream(keywords.stream)
+    if type(keywords.allow) is type(keywords.forbid) is tuple:  # as nearly always
+        return keywords
     allow, forbid = reusable(keywords.allow, "allow"), reusable(keywords.forbid, "forbid")
     if allow is keywords.allow and forbid is keywords.forbid:
         return keywords

@@ -139,7 +139,7 @@ def test_declarations_of_every_kind_may_be_mixed() -> None:
         registry.register(iter(kinds))
     assert list(registry.formats) == ["a"]
     assert len(registry.conversions) == 1
-    assert (registry.no_trace, registry.containers) == ([kinds[0]], [kinds[2]])
+    assert (registry.no_trace, registry.containers()) == ([kinds[0]], [kinds[2]])
     assert (registry.dtype_names, registry.autodiffs) == ([kinds[4]], [kinds[7]])
 
 
