@@ -5,10 +5,10 @@ from __future__ import annotations
 import builtins
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Sequence, Set
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache, partial
 from types import FunctionType, ModuleType
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from interop._execution.engine import Engine
 from interop._execution.fast_leaves import batches, fast_leaves
@@ -38,7 +38,6 @@ Others: TypeAlias = Literal["keep", "convert", "refuse"]
 
 #: The fate of lists: they are opened, or those of numbers or of arrays are one array each.
 Lists: TypeAlias = Literal["open", "arrays"]
-_LISTS = get_args(Lists)
 
 _BUILTINS = frozenset(kind for kind in vars(builtins).values() if isinstance(kind, type))
 
@@ -74,16 +73,11 @@ class _Stacks:
 
     def add(self, value: list[Value]) -> bool:
         """Tell whether the path takes a list, and keep the result; the tree keeps the list."""
-        if self._path is None or self._path is NotImplemented:
-            return False
-        try:
-            result = self._path(value)
-        except InteropError:  # raised again by code that can say where in the tree it came up
-            return False
-        if result is NotImplemented:
-            return False
-        self.results[id(value)] = result
-        return True
+        with suppress(InteropError):  # raised again by code that can say where in the tree it is
+            result = self._path(value) if callable(self._path) else NotImplemented
+            if result is not NotImplemented:
+                self.results[id(value)] = result
+        return id(value) in self.results
 
     def result(self, value: list[Value]) -> Value:
         """Return what has been made of a list."""
@@ -320,7 +314,7 @@ def _check_fates(others: object, lists: object) -> None:
     if not isinstance(others, str) or others not in _PASSED:
         msg = f"others must be 'keep', 'convert' or 'refuse', got {others!r}."
         raise BadRequestError(msg)
-    if not isinstance(lists, str) or lists not in _LISTS:
+    if not isinstance(lists, str) or lists not in {"open", "arrays"}:
         msg = f"lists must be 'open' or 'arrays', got {lists!r}."
         raise BadRequestError(msg)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from interop._model.typing import Value, ValueFunction
 from interop._planning.cache import Calls, Way, Ways
@@ -64,7 +64,8 @@ def _results(arrays: Sequence[Value], all_ways: Ways, are_all: bool, turn: int) 
     kinds = {*map(type, arrays)}
     if len(kinds) == 1:  # as nearly always
         way = all_ways[type(arrays[0])][turn]
-        if way.address_of is None or (are_all and _are_apart(arrays, way.address_of)):
+        addresses = _addresses(arrays, way.address_of) if are_all else []
+        if way.address_of is None or (addresses and len({*addresses}) == len(arrays)):
             return _mapped(way, arrays)
     ways = {kind: all_ways[kind][turn] for kind in kinds}
     results: list[Value] = [NotImplemented] * len(arrays)
@@ -140,13 +141,12 @@ def batches(sizes: Sequence[int]) -> Iterator[list[int]]:
         yield places
 
 
-def _are_apart(arrays: Sequence[Value], address_of: ValueFunction) -> bool:
-    if address_of is NotImplemented:
-        return False
+def _addresses(arrays: Iterable[Value], address_of: ValueFunction | None) -> list[int]:
+    """Return where arrays begin; nothing if one has no address, or none is known."""
     try:
-        return len({*map(address_of, arrays)}) == len(arrays)
+        return [address_of(array) for array in arrays] if callable(address_of) else []
     except (InteropError, RuntimeError):  # one has no memory of its own
-        return False
+        return []
 
 
 def _alone(
@@ -157,14 +157,11 @@ def _alone(
     There are none if one address is unknown.
     """
     addresses: dict[int, int] = {}
-    try:
-        for kind, own in places.items():
-            address_of = ways[kind].address_of
-            if address_of is None or address_of is NotImplemented:
-                return {}
-            addresses.update((place, address_of(arrays[place])) for place in own)
-    except (InteropError, RuntimeError):  # one has no memory of its own
-        return {}
+    for kind, own in places.items():
+        begins = _addresses((arrays[place] for place in own), ways[kind].address_of)
+        if not begins:
+            return {}
+        addresses.update(zip(own, begins, strict=True))
     counts = Counter(addresses.values())
     return {
         kind: [place for place in own if counts[addresses[place]] == 1]
