@@ -107,7 +107,7 @@ def test_a_registration_replaces_what_threads_read_without_a_lock() -> None:
     mine = interop.Interop()
     mine.formats()
     registry = Inspection(mine).registry
-    read = ("formats", "conversions", "provenance", "attainable", "containers", "no_trace")
+    read = ("formats", "conversions", "provenance", "attainable", "_containers", "no_trace")
     before = {name: getattr(registry, name) for name in read}
     contents = {name: type(value)(value) for name, value in before.items()}
     registering = threading.Thread(
