@@ -320,3 +320,17 @@ def test_missing_numbers_of_awkward_become_masked(numbers: list[Any]) -> None:
         assert interop.convert(whole, to=to, copy=True).tolist() == [1, 3]
     with pytest.raises(RefusedError, match="may be missing"):
         interop.convert(ak.Array([[1], [None, 2]]), to="numpy.ma")
+
+
+def test_bools_become_bits_of_arrow_by_a_copy() -> None:
+    """The rows are packed, which the plan says and copy=False refuses; numbers are shared."""
+    rows = jagged(ROWS)
+    bools = torch.nested.nested_tensor_from_jagged(rows.values() > 2, rows.offsets())
+    for value in (bools, torch.tensor([[True, False]])):
+        route = interop.plan(value, to="pyarrow.list")
+        assert (route.effects, route.zero_copy) == ({"copy"}, False)
+        with pytest.raises(RefusedError, match="leave out copy=False"):
+            interop.convert(value, to="pyarrow.list", copy=False)
+    packed = interop.convert(bools, to="pyarrow.list").to_pylist()
+    assert packed == [[False, False], [], [True, True, True]]
+    assert interop.plan(rows, to="pyarrow.list").zero_copy
