@@ -538,3 +538,14 @@ def test_other_tables_are_planned_once_warm(
     _outcome(warm, other, to)
     assert seen
     assert seen[0] is other
+
+
+@pytest.mark.parametrize("target", ["pyarrow", "polars"])
+@pytest.mark.parametrize("rows", [[[1, 2], [3]], [[1, 2], [3, 4]], [["a"], ["b"]]])
+def test_a_series_of_lists_is_refused_with_the_list_of_them(rows, target):
+    """Its elements are rows, which the list that `tolist` makes of the series has as well."""
+    series = pd.Series(rows)
+    with pytest.raises(RefusedError, match=r"its elements are lists; convert x\.tolist\(\)"):
+        interop.convert(series, to=target)
+    if rows[0] != ["a"]:
+        assert interop.convert(series.tolist(), to="pyarrow.list").to_pylist() == rows

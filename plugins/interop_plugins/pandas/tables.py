@@ -99,6 +99,9 @@ def to_arrow(vector: Vector) -> pa.Array:
     except _refusals() as error:
         raise Declined(str(error)) from error
     if not isinstance(array, pa.ChunkedArray):
+        if isinstance(array, (pa.ListArray, pa.FixedSizeListArray)):  # of formats of their own
+            msg = "its elements are lists; convert x.tolist(), which is a list of rows"
+            raise Declined(msg)
         return array
     return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
 
