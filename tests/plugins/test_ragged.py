@@ -239,7 +239,7 @@ def test_awkward_arrays_of_other_kinds():
     assert interop.convert(value, to="pyarrow.list").to_pylist() == [ROWS[2], ROWS[0]]
     for other, advice in (
         (ak.Array([{"a": 1}]), "ak.unzip"),
-        (ak.Array(["a"]), "lists of numbers"),
+        (ak.Array(["a"]), "awkward.strings_astype"),
         (ak.Array([1, None]), "awkward.fill_none"),
         (ak.Array([[1, None], [2]]), "ak.fill_none"),
         (ak.Array([[[1], [2, 3]], [[4]]]), "ak.flatten"),
