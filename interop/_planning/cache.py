@@ -280,17 +280,18 @@ class PlanCache:
             ways = tables.paths.get(kind, NO_PATH).ways
             if way in ways or len(ways) >= _MOST_WAYS or version != self._registry.version:
                 return
-            self.keep(tables.paths, kind, NO_PATH)
             ways = (*ways, way)
             untraced = self._registry.untraced
             staying = [way for way in ways if not way.moves]
             on_stream = (way.function for way in ways if way.takes_stream)
-            tables.paths[kind] = Path(
+            path = Path(
                 _in_turn(ways, untraced),
                 _in_turn(staying, untraced),
                 ways,
                 next(on_stream, NotImplemented),
             )
+            self.keep(tables.paths, kind, path)  # counts a new type
+            tables.paths[kind] = path
             # Numbers and memory of Python's own count as arrays only outside of trees.
             if kind.__module__ != "builtins":
                 tables.leaf_ways = {**tables.leaf_ways, kind: ways}

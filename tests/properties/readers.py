@@ -94,6 +94,16 @@ def _mlx(value: Any) -> np.ndarray:
     return bits.view(ml_dtypes.bfloat16) if odd else bits
 
 
+def _scattered(shape: Any, places: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Return numbers at their places; those at one place are added, and zeros keep their signs."""
+    dense = np.zeros(shape, numbers.dtype)
+    taken = set()
+    for place, number in zip(map(tuple, places.tolist()), numbers, strict=False):
+        dense[place] = dense[place] + number if place in taken else number
+        taken.add(place)
+    return dense
+
+
 def _jax(value: Any) -> np.ndarray:
     if not hasattr(value, "todense"):
         return np.asarray(value)
@@ -102,10 +112,7 @@ def _jax(value: Any) -> np.ndarray:
     if hasattr(value, "indptr"):
         rows = np.repeat(np.arange(value.shape[0]), np.diff(np.asarray(value.indptr)))
         places = np.stack([rows, places[: len(rows)]], axis=1)
-    dense = np.zeros(value.shape, data.dtype)
-    for place, number in zip(places.tolist(), data, strict=False):
-        dense[tuple(place)] = number
-    return dense
+    return _scattered(value.shape, places, data)
 
 
 def _sparse(value: Any) -> np.ndarray:
@@ -147,9 +154,7 @@ def _tensorflow(value: Any) -> np.ndarray:
     if not isinstance(value, tf.SparseTensor):
         return np.asarray(value.numpy())
     values = value.values.numpy()
-    dense = np.zeros(value.shape, values.dtype)
-    dense[tuple(value.indices.numpy().T)] = values
-    return dense
+    return _scattered(value.shape, value.indices.numpy(), values)
 
 
 def _onnxruntime(value: Any) -> np.ndarray:

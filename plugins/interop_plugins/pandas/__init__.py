@@ -305,7 +305,14 @@ def _vectors_to_arrow() -> Iterable[Conversion]:
     bools = partial(joined, dtypes={"bool"}, name="bools_to_series")
     yield bools(takes=taken | _SCATTERED | chunked, drops=_SCATTERED | chunked)
     for pieces in (_SCATTERED, chunked):
-        yield joined(takes=taken, requires=pieces, drops=pieces, dtypes=INTEGERS | REALS)
+        dtypes, half = INTEGERS | REALS, frozenset({"float16"})
+        yield joined(takes=taken - _MASKED, requires=pieces, drops=pieces, dtypes=dtypes)
+        masked = {"takes": taken, "requires": pieces | _MASKED}
+        yield joined(**masked, drops=pieces, adds=_READONLY, dtypes=dtypes - half)
+        # pandas has no nullable float16, so that the series keeps Arrow's chunks.
+        locks = _READONLY | {"immutable"}
+        chunks = partial(copy, drops=pieces | locks, adds=_SCATTERED, name="chunks_to_series")
+        yield chunks(**masked, dtypes=half)
 
 
 def _to_numpy(

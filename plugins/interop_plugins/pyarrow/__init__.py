@@ -309,10 +309,12 @@ def _tables() -> Iterable[Conversion]:
     yield make(takes=shared, cost=Cost(3e-4, 3e9), adopt=tables.adopt, name="share_columns")
     copied = partial(make, effects=COPY, cost=Cost(2e-3, 5e8))
     bits = _IMMUTABLE | {"bit_columns"}
-    for blocks in (frozenset({"block_columns"}), EMPTY):  # which are shared
-        taken = partial(copied, shares=bool(blocks), takes=anything - {"block_columns"} - bytes_)
-        yield taken(requires=blocks, name="columns_to_pyarrow")
-        yield taken(requires=bytes_ | blocks, adds=bits, name="pack_bytes_of_columns")
+    # Columns that are one block are shared, and so are bits.
+    block, bit = frozenset({"block_columns"}), frozenset({"bit_columns"})
+    for some, others in ((block, EMPTY), (bit, block), (EMPTY, block | bit)):
+        taken = partial(copied, shares=bool(some), takes=anything - others - bytes_)
+        yield taken(requires=some, name="columns_to_pyarrow")
+        yield taken(requires=bytes_ | some, adds=bits, name="pack_bytes_of_columns")
 
 
 def _arrays_to_numpy() -> Iterable[Conversion]:

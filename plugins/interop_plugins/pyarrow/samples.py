@@ -70,6 +70,9 @@ def in_chunks(chunked: pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow as pa
 
     half = len(chunked) // 2
+    if not half:
+        msg = "one element does not lie in two chunks"
+        raise Declined(msg)
     chunks = [chunk for part in (chunked[:half], chunked[half:]) for chunk in part.chunks]
     return pa.chunked_array(chunks, chunked.type)
 
