@@ -34,7 +34,7 @@ def test_layouts_and_names() -> None:
     for target in (paddle, paddle.Tensor):
         assert interop.convert(array.T, to=target, copy=False).tolist() == array.T.tolist()
     tensor = paddle.to_tensor(array).transpose([1, 0])
-    assert interop.spec(tensor).traits == {"noncontiguous"}
+    assert interop.spec(tensor).traits == {"noncontiguous", "fortran"}
     assert interop.convert(tensor, to="torch", copy=False).tolist() == array.T.tolist()
     assert interop.convert(array, to="torch", dtype=paddle.float32).dtype.itemsize == 4
     with pytest.raises(interop.errors.RefusedError, match="negative_strides"):
