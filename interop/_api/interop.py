@@ -823,8 +823,7 @@ class Interop:
             given = f"In this advice x is what interop.convert(x, to={spec.format!r}) returns."
             raise RefusedError(f"{error}\n{given}", error.effects) from None
         result = self._engine.run(plan, x, spec, request, request.step_keywords(keywords))
-        if keywords.order != "F":  # for which nothing tells plain values apart
-            self._fast_paths.learn(x, spec, plan, table, tables, version)
+        self._fast_paths.learn(x, spec, plan, table, tables, version)
         if result is x and x is not original and registry.format_of(original).name == spec.format:
             return original  # what it was opened to only stands for it
         return result

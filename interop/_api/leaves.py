@@ -216,8 +216,7 @@ class Trees:
                         value = values[same[0]]
                         chosen = table.request.step_keywords(keywords)
                         result = self._engine.run(plan, value, spec, table.request, chosen)
-                    if keywords.order != "F":  # for which nothing tells plain values apart
-                        self._learn(value, spec, plan, table, tables, version)
+                    self._learn(value, spec, plan, table, tables, version)
                     del value
                     for place in same:
                         values[place] = result

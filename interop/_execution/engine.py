@@ -12,7 +12,7 @@ from interop._model.device import device_type
 from interop._model.dialect import keyword
 from interop._model.display import readable
 from interop._model.dtype import imaginary_loss, itemsize
-from interop._model.format import Format
+from interop._model.format import LINES, Format
 from interop._model.spec import Spec, representative
 from interop._model.suggestion import listed
 from interop._model.typing import Value
@@ -45,9 +45,6 @@ _FITTING = SIZES * SMALL
 _FEW = _FITTING // 32
 #: How many of the steps that decline for one reason a message names.
 _DECLINED_LABELS = 2
-
-#: The axis along which the lines of a compressed layout run.
-_ACROSS = {"csr": -1, "csc": -2}
 
 _log = logging.getLogger("interop")
 
@@ -320,7 +317,7 @@ def _pointers(source: Format, target: Format, spec: Spec) -> int:
     A value that stores little may have many lines.
     """
     layouts = [f.components.layout for f in (source, target) if f.components is not None]
-    axis = _ACROSS.get(layouts[-1]) if target.components else None
+    axis = LINES.get(layouts[-1]) if target.components else None
     if axis is None or len(spec.shape) < 2 or len(set(layouts)) < len(layouts):
         return 0
     lines = [length for at, length in enumerate(spec.shape) if at != len(spec.shape) + axis]

@@ -261,7 +261,8 @@ class FastPaths:
         """
         registry, kind = self._registry, type(x)
         # What tells plain values apart does not say whether their memory is page-locked.
-        if (tables, kind) in plan.asked or table.request.device == PAGE_LOCKED:
+        is_locked = table.request.device == PAGE_LOCKED
+        if (tables, kind) in plan.asked or is_locked or not tables.learns:
             return
         # The first route of a type may have no fast path, so every plan is asked once.
         self._cache.keep(plan.asked, (tables, kind), True, version)

@@ -65,6 +65,10 @@ class Parts(NamedTuple):
     facts: Mapping[str, Any] = _NOTHING
 
 
+#: The layouts of compressed lines, and the axis along which the lines run.
+LINES = {"csr": -1, "csc": -2}
+
+
 class Components(NamedTuple):
     """How a composite format is made of dense arrays.
 

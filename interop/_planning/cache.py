@@ -144,6 +144,8 @@ class PlanTable:
     ) -> None:
         self.request = request
         self.in_c_order = in_c_order
+        #: Whether fast paths are learnt: nothing tells plain values of one order from others.
+        self.learns = in_c_order is None
         self.states = states
         self.defaults = defaults
         #: Whether a framework of the request is known to be installed.
@@ -190,6 +192,7 @@ class TablesByDtype:
     def __init__(self, tables: Mapping[str, PlanTable], uncast: PlanTable) -> None:
         self._tables = tables
         self._uncast = uncast
+        self.learns = uncast.learns
         #: By type, for plain values, whose fast keys tell their dtypes.
         self.paths: dict[type, Path] = {}
         #: As for one `PlanTable`.

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from interop._model.device import device_type, matches
 from interop._model.effect import EFFECTS
-from interop._model.format import Format
+from interop._model.format import LINES, Format
 from interop._model.spec import Spec
 
 from .derived import WRITE_LOCKS
@@ -41,8 +41,6 @@ class State(NamedTuple):
     shared: frozenset[str] | None = None
 
 
-#: The layouts of lines one way and the other: from rows to columns, all elements move.
-_LINES = {"csr", "csc"}
 #: Steps by spec and way.
 Made: TypeAlias = dict[Spec, dict[Way, tuple[Step, ...]]]
 
@@ -208,7 +206,8 @@ class Search:
         if "noncontiguous" in lost or (step.writes and "uncoalesced" in lost):
             return True
         formats = self._graph.formats
-        return {formats[step.before.format].layout, formats[step.after.format].layout} == _LINES
+        layouts = {formats[name].layout for name in (step.before.format, step.after.format)}
+        return layouts == LINES.keys()
 
     def _must_write(self, state: State) -> bool:
         """Tell whether bytes must still be written."""

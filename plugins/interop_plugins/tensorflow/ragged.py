@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from interop.kit import check_offsets
-from interop.plugin import Parts, Spec
+from interop.plugin import Declined, Parts, Spec
 
 from . import describe as tensors
 from .dense import memory as memory_of_tensor
@@ -77,8 +77,6 @@ def from_dense(value: Any) -> tf.RaggedTensor:
     """Return the rows of a dense tensor as a ragged one, over the same memory."""
     import tensorflow as tf
 
-    from interop.plugin import Declined
-
     rows, length = value.shape
     if length and not rows:
         msg = f"no row is left to have {length} elements"
@@ -97,8 +95,6 @@ def sample(dense: Any) -> tf.RaggedTensor:
 
 def variant(value: tf.RaggedTensor) -> tf.RaggedTensor:
     """Return a ragged tensor with the same numbers whose first row lacks an element."""
-    from interop.plugin import Declined
-
     offsets = value.row_splits.numpy().copy()
     if len(offsets) < 3 or offsets[1] < 1:
         msg = "rows differ in length only if there are two, and one is not empty"

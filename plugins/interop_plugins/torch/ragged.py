@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import interop
 from interop.kit import check_offsets
-from interop.plugin import Parts, Spec
+from interop.plugin import Declined, Parts, Spec
 
 from .describe import dtype_name, short_memory
 
@@ -102,8 +102,6 @@ def from_dense(value: Tensor) -> Tensor:
     """Return the rows of a dense tensor as a jagged one, over the same memory."""
     import torch
 
-    from interop.plugin import Declined
-
     rows, length = value.shape
     if length and not rows:
         msg = f"no row is left to have {length} elements"
@@ -156,8 +154,6 @@ def sample(dense: Tensor) -> Tensor:
 
 def variant(value: Tensor) -> Tensor:
     """Return a jagged tensor with the same numbers whose first row lacks an element."""
-    from interop.plugin import Declined
-
     rows: Any = value
     if len(rows._offsets) < 3 or int(rows._offsets[1]) < 1:
         msg = "rows differ in length only if there are two, and one is not empty"
