@@ -23,6 +23,7 @@ from interop.plugin import (
     Format,
     Limits,
     Parts,
+    Result,
     Samples,
     Spec,
     Wrapper,
@@ -45,8 +46,9 @@ _REFUSAL_HINTS = {
     **dict.fromkeys(("string", "var * string"), _TEXT),
     "not_numbers": "only arrays and lists of numbers can be handed over; convert its fields "
     "(x['name'], or ak.unzip) one by one.",
-    "masked": "some of its elements may be missing; awkward.fill_none(x, ...) says what stands for "
-    "them, awkward.drop_none(x) leaves them out, and {to:numpy.ma} keeps them.",
+    "drop_mask": "awkward.fill_none(x, ...) says what stands for what is missing, "
+    "awkward.drop_none(x) leaves it out, and {to:numpy.ma} keeps the mask. With drop_mask nulls "
+    "become NaN in floats, but 0 in integers and False in bools, as if that had been measured.",
     "missing": "some of its elements may be missing; fill them (ak.fill_none), leave them out "
     "(ak.drop_none), or make a masked array (ak.to_numpy).",
     "lists_of_lists": "its rows are lists of lists of several lengths; flatten one level first "
@@ -128,6 +130,17 @@ def to_masked(array: ak.Array) -> np.ma.MaskedArray[Any, Any]:
 
     masked: np.ma.MaskedArray[Any, Any] = np.ma.array(ak.to_numpy(array), copy=True)
     return masked
+
+
+def fill_nulls(array: ak.Array, dtype: str | None = None) -> np.ndarray[Any, Any]:
+    """Return numbers with NaN in the place of missing ones, or zero if the dtype has no NaN."""
+    import numpy as np
+
+    masked = to_masked(array)
+    wanted = masked.dtype if dtype is None else np.dtype(dtype)
+    numbers = np.asarray(masked.data, wanted)
+    numbers[np.ma.getmaskarray(masked)] = np.nan if wanted.kind in "fc" else 0
+    return numbers
 
 
 def _has_offsets(layout: Any) -> bool:
@@ -281,6 +294,17 @@ def interop_declarations() -> Iterable[Declaration]:
     )
     yield Conversion(
         "awkward", "numpy.ma", to_masked, requires=_MASKED, effects=COPY, cost=Cost(5e-5, 1e9)
+    )
+    yield Conversion(
+        "awkward",
+        "numpy",
+        fill_nulls,
+        requires=_MASKED,
+        drops=_MASKED,
+        changes={"dtype"},
+        result=Result(dtypes=_DTYPES),
+        effects=COPY | {"drop_mask"},
+        cost=Cost(6e-5, 1e9),
     )
     takes = MEMORY_TRAITS - {"byteswapped"}
     yield Conversion("numpy", "awkward", from_numpy, takes=takes, cost=Cost(2e-5))

@@ -311,8 +311,11 @@ def test_missing_numbers_of_awkward_become_masked(numbers: list[Any]) -> None:
         assert result.tolist() == numbers
         result[0] = 0
         assert array.to_list() == numbers
-        with pytest.raises(RefusedError, match=r"awkward.fill_none.*to='numpy.ma' keeps them"):
+        with pytest.raises(RefusedError, match=r"awkward.fill_none.*to='numpy.ma' keeps the mask"):
             interop.convert(array, to="torch")
+        floats = interop.convert(array, to="numpy", dtype="float64", allow="drop_mask")
+        expected = [np.nan if number is None else number for number in numbers]
+        assert np.array_equal(floats, expected, equal_nan=True)
         filled = interop.convert(ak.fill_none(array, 0), to="numpy")
         assert filled.tolist() == [number or 0 for number in numbers]
     whole = ak.Array([1, None, 3])[[0, 2]]  # none is missing, although its type permits it
