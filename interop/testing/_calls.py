@@ -290,7 +290,8 @@ class Caller:
 
     def _problem_of_traits(self, trial: Trial, actual: Spec, step: Step) -> str:
         promised = in_any_order(step.after.traits)
-        # Weak numbers are seen in the numbers. Columns in blocks lie as plainly as can be.
+        # Weak numbers are seen in the numbers, and whether columns are blocks in the lengths, which
+        # plans do not know: each column of a frame of one row is one.
         extra = sorted(actual.traits - promised - LOCKED - {"weak", "block_columns"})
         # A value may lie plainer in memory than promised, but its meaning must not change.
         lost = sorted(promised - actual.traits - MEMORY_TRAITS - self._harmless(step))

@@ -790,7 +790,7 @@ def _tables() -> Iterable[Conversion]:
     anything = _CARRIED | _SEVERAL | _ODD_COLUMNS | _UNKNOWN_DTYPE | _LABELLED | gone
     anything |= {"bit_columns", "indexed"}
     make = partial(Conversion, "arrow_c_stream", "polars.dataframe", from_table)
-    make = partial(make, drops=gone, shares=True, checked=True, ndims={2})
+    make = partial(make, drops=gone - {"block_columns"}, shares=True, checked=True, ndims={2})
     make = partial(make, adds=_IMMUTABLE | _SCATTERED)
     shared = anything - _COPIED_KINDS
     yield make(takes=shared, cost=Cost(4e-4), adopt=adopt, name="share_columns")

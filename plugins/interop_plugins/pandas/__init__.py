@@ -234,7 +234,9 @@ def _tables() -> Iterable[Conversion]:
     anything = LAYOUT | _CARRIED | _SEVERAL | _ODD_COLUMNS | _LABELLED | gone
     anything -= _ZERO_FILLED
     make = partial(Conversion, "arrow_c_stream", "pandas.dataframe", tables.from_table)
-    make = partial(make, drops=gone, adds=_SCATTERED, shares=True, checked=True, ndims={2})
+    make = partial(
+        make, drops=gone - {"block_columns"}, adds=_SCATTERED, shares=True, checked=True, ndims={2}
+    )
     shared = anything - _COPIED_KINDS - _MASKED - {"unaligned", "chunked"}
     yield make(takes=shared, cost=Cost(2e-3), name="share_columns")
     copied = partial(make, effects=COPY, cost=Cost(2e-3, 5e8))

@@ -305,7 +305,7 @@ def _tables() -> Iterable[Conversion]:
     make = partial(make, shares=True, checked=True, ndims={2})
     bytes_ = frozenset({"byte_columns"})
     shared = anything - _COPIED_KINDS
-    make = partial(make, drops=gone, adds=_IMMUTABLE)
+    make = partial(make, drops=gone - {"block_columns"}, adds=_IMMUTABLE)
     yield make(takes=shared, cost=Cost(3e-4, 3e9), adopt=tables.adopt, name="share_columns")
     copied = partial(make, effects=COPY, cost=Cost(2e-3, 5e8))
     bits = _IMMUTABLE | {"bit_columns"}
