@@ -59,6 +59,19 @@ def calls() -> Calls:
     return Calls()
 
 
+def download(calls: Calls) -> Conversion:
+    """Return the conversion of leaves on a device, of several at once, too."""
+    return Conversion(
+        "there",
+        "here",
+        calls.convert,
+        devices={"cuda"},
+        changes={"device"},
+        stream=True,
+        batch=calls.batch,
+    )
+
+
 @pytest.fixture
 def mine(calls: Calls) -> Interop:
     """Return an instance with a framework on a device, and one on the host."""
@@ -84,15 +97,7 @@ def mine(calls: Calls) -> Interop:
             advanced=Advanced(fast_key=key, address=lambda leaf: 4096 * (leaf.number + 1)),
         ),
         Format("here", **shared),
-        Conversion(
-            "there",
-            "here",
-            calls.convert,
-            devices={"cuda"},
-            changes={"device"},
-            stream=True,
-            batch=calls.batch,
-        ),
+        download(calls),
     )
     return mine
 
@@ -281,15 +286,7 @@ def both(calls: Calls) -> Interop:
         Format("there", **facts, devices=("cpu", "cuda"), advanced=advanced),
         Format("here", **facts),
         Conversion("there", "here", share, fast_path=shared, cost=Cost(1e-7)),
-        Conversion(
-            "there",
-            "here",
-            calls.convert,
-            devices={"cuda"},
-            changes={"device"},
-            stream=True,
-            batch=calls.batch,
-        ),
+        download(calls),
     )
     return mine
 
