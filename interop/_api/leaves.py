@@ -16,7 +16,7 @@ from interop._model.dtype import DTYPES
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
 from interop._model.typing import Value
-from interop._planning.cache import NO_PATH, FastPath, Paths, PlanTable, Tables, Way, Ways
+from interop._planning.cache import NO_PATH, Case, Cases, FastPath, Paths, PlanTable, Tables
 from interop._planning.plan import Plan
 from interop._registry.registry import Registry
 from interop._request.keywords import Keywords
@@ -116,10 +116,10 @@ class Trees:
         _check_fates(others, lists)
         asks_more = progress or consume or keywords.stream is not None or is_traced()
         paths: Paths = {} if asks_more else tables.paths
-        ways: Ways = {} if asks_more else tables.leaf_ways
+        cases: Cases = {} if asks_more else tables.leaf_cases
         if others == "convert":
-            numbers = {kind: paths.get(kind, NO_PATH).ways for kind in NUMBERS}
-            ways = {**ways, **{kind: own for kind, own in numbers.items() if own}}
+            numbers = {kind: paths.get(kind, NO_PATH).cases for kind in NUMBERS}
+            cases = {**cases, **{kind: own for kind, own in numbers.items() if own}}
         stacks = _Stacks(paths.get(list, NO_PATH).staying) if lists == "arrays" else None
         tree = Tree(
             root,
@@ -128,14 +128,14 @@ class Trees:
             empties=consume,
             lists=stacks is not None,
             passed=_PASSED[others],
-            arrays=ways,
+            arrays=cases,
         )
         del root
         places: Sequence[int] = tree.leaves
         if stacks is not None and stacks.results:
-            ways = {**ways, list: (Way(stacks.result, None),)}
-        if ways:
-            places = self._left(tree, ways)
+            cases = {**cases, list: (Case(stacks.result, None),)}
+        if cases:
+            places = self._left(tree, cases)
             if not places:
                 return tree.rebuilt()
         return self._by_plans(
@@ -164,16 +164,16 @@ class Trees:
 
         return is_converted
 
-    def _left(self, tree: Tree, ways: Ways) -> Sequence[int]:
+    def _left(self, tree: Tree, cases: Cases) -> Sequence[int]:
         """Convert leaves of a tree by fast paths; return the places of those that are left."""
         values, places, others, are_all = tree.values, tree.leaves, [], True
         leaves = [values[place] for place in places]
-        if not ways.keys() >= {*map(type, leaves)}:
-            others = [place for place in places if type(values[place]) not in ways]
+        if not cases.keys() >= {*map(type, leaves)}:
+            others = [place for place in places if type(values[place]) not in cases]
             are_all = not any(is_array(self._registry, values[place]) for place in others)
-            places = [place for place in places if type(values[place]) in ways]
+            places = [place for place in places if type(values[place]) in cases]
             leaves = [values[place] for place in places]
-        results = fast_leaves(leaves, ways, are_all=are_all)
+        results = fast_leaves(leaves, cases, are_all=are_all)
         for place, result in zip(places, results, strict=True):
             if result is NotImplemented:
                 others.append(place)

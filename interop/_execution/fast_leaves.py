@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from interop._model.typing import Value, ValueFunction
-from interop._planning.cache import Calls, Way, Ways
+from interop._planning.cache import Calls, Case, Cases
 from interop.errors import InteropError
 
 from .fast_path import SMALL
@@ -15,7 +15,7 @@ from .fast_path import SMALL
 _BATCH = 2**28
 
 
-def fast_leaves(leaves: Sequence[Value], ways: Ways, *, are_all: bool) -> Sequence[Value]:
+def fast_leaves(leaves: Sequence[Value], cases: Cases, *, are_all: bool) -> Sequence[Value]:
     """Return the results of fast paths for leaves of a tree; `NotImplemented` for what has none.
 
     A leaf that occurs twice is converted once, but for Python's own numbers. Leaves that are the
@@ -26,70 +26,74 @@ def fast_leaves(leaves: Sequence[Value], ways: Ways, *, are_all: bool) -> Sequen
     Parameters
     ----------
     leaves : sequence
-    ways : mapping of type to tuple of Way
+    cases : mapping of type to tuple of Case
         Those of the types of all `leaves`.
     are_all : bool
         Whether there are no other arrays in the tree.
     """
     if len({*map(id, leaves)}) == len(leaves):
-        return _in_turn(leaves, ways, are_all)
+        return _in_turn(leaves, cases, are_all)
     # One number may stand at many places; each gets an array of its own.
     keys = [
         ~place if type(leaf).__module__ == "builtins" else id(leaf)
         for place, leaf in enumerate(leaves)
     ]
     arrays = dict(zip(keys, leaves, strict=True))
-    results = dict(zip(arrays, _in_turn([*arrays.values()], ways, are_all), strict=True))
+    results = dict(zip(arrays, _in_turn([*arrays.values()], cases, are_all), strict=True))
     return [results[key] for key in keys]
 
 
-def _in_turn(arrays: Sequence[Value], ways: Ways, are_all: bool, turn: int = 0) -> Sequence[Value]:
-    """Return the results for arrays that differ, each by the first way that takes it."""
-    results = _results(arrays, ways, are_all, turn)
+def _in_turn(
+    arrays: Sequence[Value], cases: Cases, are_all: bool, turn: int = 0
+) -> Sequence[Value]:
+    """Return the results for arrays that differ, each by the first case that takes it."""
+    results = _results(arrays, cases, are_all, turn)
     taken = [
         place
         for place, result in enumerate(results)
-        if result is NotImplemented and len(ways[type(arrays[place])]) > turn + 1
+        if result is NotImplemented and len(cases[type(arrays[place])]) > turn + 1
     ]
     if not taken:
         return results
     are_all = are_all and len(taken) == sum(result is NotImplemented for result in results)
-    left = _in_turn([arrays[place] for place in taken], ways, are_all, turn + 1)
+    left = _in_turn([arrays[place] for place in taken], cases, are_all, turn + 1)
     made = dict(zip(taken, left, strict=True))
     return [made.get(place, result) for place, result in enumerate(results)]
 
 
-def _results(arrays: Sequence[Value], all_ways: Ways, are_all: bool, turn: int) -> Sequence[Value]:
-    """Return the results for arrays that differ, by the ways of their types whose turn it is."""
+def _results(
+    arrays: Sequence[Value], all_cases: Cases, are_all: bool, turn: int
+) -> Sequence[Value]:
+    """Return the results for arrays that differ, by the cases of their types whose turn it is."""
     kinds = {*map(type, arrays)}
     if len(kinds) == 1:  # as nearly always
-        way = all_ways[type(arrays[0])][turn]
-        addresses = _addresses(arrays, way.address_of) if are_all else []
-        if way.address_of is None or (addresses and len({*addresses}) == len(arrays)):
-            return _mapped(way, arrays)
-    ways = {kind: all_ways[kind][turn] for kind in kinds}
+        case = all_cases[type(arrays[0])][turn]
+        addresses = _addresses(arrays, case.address_of) if are_all else []
+        if case.address_of is None or (addresses and len({*addresses}) == len(arrays)):
+            return _mapped(case, arrays)
+    cases = {kind: all_cases[kind][turn] for kind in kinds}
     results: list[Value] = [NotImplemented] * len(arrays)
 
     def convert(kind: type, places: Sequence[int]) -> None:
         """Put the results for arrays of a type into their places."""
-        made = _mapped(ways[kind], [arrays[place] for place in places])
+        made = _mapped(cases[kind], [arrays[place] for place in places])
         for place, result in zip(places, made, strict=True):
             results[place] = result
 
     places = {kind: [n for n, x in enumerate(arrays) if type(x) is kind] for kind in kinds}
-    copied = {kind: places.pop(kind) for kind in kinds if ways[kind].address_of is not None}
+    copied = {kind: places.pop(kind) for kind in kinds if cases[kind].address_of is not None}
     for kind, own in places.items():
         convert(kind, own)
     # What a path that shares leaves out may have to be copied as well.
     shared = (results[place] for own in places.values() for place in own)
     if are_all and not any(result is NotImplemented for result in shared):
-        for kind, own in _alone(arrays, copied, ways).items():
+        for kind, own in _alone(arrays, copied, cases).items():
             convert(kind, own)
     return results
 
 
-def _mapped(way: Way, arrays: Sequence[Value]) -> Sequence[Value]:
-    path, calls = way.function, way.calls
+def _mapped(case: Case, arrays: Sequence[Value]) -> Sequence[Value]:
+    path, calls = case.function, case.calls
     if path is None:
         return arrays
     try:
@@ -150,7 +154,7 @@ def _addresses(arrays: Iterable[Value], address_of: ValueFunction | None) -> lis
 
 
 def _alone(
-    arrays: Sequence[Value], places: Mapping[type, list[int]], ways: Mapping[type, Way]
+    arrays: Sequence[Value], places: Mapping[type, list[int]], cases: Mapping[type, Case]
 ) -> Mapping[type, list[int]]:
     """Return the places of the arrays that share their address with no other.
 
@@ -158,7 +162,7 @@ def _alone(
     """
     addresses: dict[int, int] = {}
     for kind, own in places.items():
-        begins = _addresses((arrays[place] for place in own), ways[kind].address_of)
+        begins = _addresses((arrays[place] for place in own), cases[kind].address_of)
         if not begins:
             return {}
         addresses.update(zip(own, begins, strict=True))

@@ -20,12 +20,12 @@ from interop._model.typing import TargetLike, Value, ValueFunction
 from interop._planning.cache import (
     NO_PATH,
     Calls,
+    Case,
     FastPath,
     Paths,
     PlanCache,
     PlanTable,
     Tables,
-    Way,
 )
 from interop._planning.plan import Plan
 from interop._planning.planner import Planner
@@ -283,15 +283,15 @@ class FastPaths:
             takes_stream = [(path, ("stream",))] == [(step.hand_off, step.wants) for step in steps]
             # Two values are the same elements in the same memory only where a format tells memory.
             address_of = NotImplemented if plan.writes and source.memory is not None else None
-            way = Way(function, address_of, takes_stream=takes_stream)
+            case = Case(function, address_of, takes_stream=takes_stream)
         else:
             learnt = self._learn_call(x, spec, plan, table, tables, version)
             if learnt is None:
                 return
-            way = learnt
-        if way.function is not None:  # a compiler must not trace into it
-            registry.untraced(way.function)
-        self._cache.keep_way(tables, kind, way, version)
+            case = learnt
+        if case.function is not None:  # a compiler must not trace into it
+            registry.untraced(case.function)
+        self._cache.keep_case(tables, kind, case, version)
 
     def _learn_call(  # noqa: PLR0917 - called in one place
         self,
@@ -301,12 +301,12 @@ class FastPaths:
         table: PlanTable,
         tables: Tables,
         version: int,
-    ) -> Way | None:
+    ) -> Case | None:
         """Keep what the plan calls for values like `x`, if `x` is plain.
 
         What fills memory of the host has to be small.
 
-        Return the way to all that is kept for its type, on its device or to another.
+        Return the case of all that is kept for its type, on its device or to another.
         """
         formats, steps, keep = self._registry.formats, plan.steps, self._cache.keep
         key_of = formats[spec.format].fast_key
@@ -318,16 +318,16 @@ class FastPaths:
         if key is None:
             return None
         moves = any(step.before.device != step.after.device for step in steps)
-        ways = tables.paths.get(type(x), NO_PATH).ways
-        same = (way for way in ways if way.calls is not None and way.moves is moves)
+        cases = tables.paths.get(type(x), NO_PATH).cases
+        same = (case for case in cases if case.calls is not None and case.moves is moves)
         address_of = formats[spec.format].advanced.address or NotImplemented
         calls = Calls(key_of)
-        way = next(same, Way(calls.path, address_of, moves, calls))
-        calls = way.calls or calls
+        case = next(same, Case(calls.path, address_of, moves, calls))
+        calls = case.calls or calls
         keep(calls.by_key, key, _call(plan.steps), version)
         if plan.batch is not None:
             keep(calls.batches, key, plan.batch, version)
-        return way
+        return case
 
 
 def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, Format]) -> bool:

@@ -28,15 +28,15 @@ _Kept = TypeVar("_Kept")
 #: Entries that are kept: those of some 5,000 different requests. An entry has 0.3 to 1 KiB, all of
 #: them 16 MiB at most.
 _MOST = 16384
-#: Fast paths that one type has: of a framework's type on the host, on a device, and by key.
-_MOST_WAYS = 4
+#: Cases that the path of one type has: of a framework's type on the host, on a device, and by key.
+_MOST_CASES = 4
 
 #: Answers `NotImplemented` for a value that is not plain. None stands for the value itself.
 FastPath: TypeAlias = ValueFunction | None
 
 
-class Way(NamedTuple):
-    """A fast path of a type, for the values that those before it leave out."""
+class Case(NamedTuple):
+    """One case of the fast path of a type: for the values that those before it leave out."""
 
     function: FastPath
     #: Tells the address of values for which the path may write. It is None if the path never
@@ -51,20 +51,20 @@ class Way(NamedTuple):
 
 
 class Path(NamedTuple):
-    """The fast path of a type: its ways in turn."""
+    """The fast path of a type: its cases in turn."""
 
     function: FastPath
-    #: The same without the ways that lead to another device.
+    #: The same without the cases that lead to another device.
     staying: FastPath
-    ways: tuple[Way, ...]
+    cases: tuple[Case, ...]
     #: The first that takes ``stream=``, if one does.
     on_stream: Any = NotImplemented
 
 
 #: The fast paths of types.
 Paths: TypeAlias = Mapping[type, Path]
-#: The ways of types, of which each takes what those before it leave out.
-Ways: TypeAlias = Mapping[type, tuple[Way, ...]]
+#: The cases of types, of which each takes what those before it leave out.
+Cases: TypeAlias = Mapping[type, tuple[Case, ...]]
 #: The entry of a type without a fast path.
 NO_PATH = Path(NotImplemented, NotImplemented, ())
 
@@ -103,14 +103,14 @@ def _defaults(default_dtype: Callable[[str], str]) -> tuple[str, ...]:
     return tuple(map(default_dtype, NUMBERS))
 
 
-def _in_turn(ways: Iterable[Way], untraced: Callable[[ValueFunction], ValueFunction]) -> FastPath:
-    """Return the fast path that tries ways in turn; None takes all values."""
+def _in_turn(cases: Iterable[Case], untraced: Callable[[ValueFunction], ValueFunction]) -> FastPath:
+    """Return the fast path that tries cases in turn; None takes all values."""
     path: FastPath = NotImplemented
-    for way in ways:
+    for case in cases:
         if path is NotImplemented:
-            path = way.function
-        elif path is not None and way.function is not None:
-            path = untraced(_either(path, way.function))
+            path = case.function
+        elif path is not None and case.function is not None:
+            path = untraced(_either(path, case.function))
     return path
 
 
@@ -154,8 +154,8 @@ class PlanTable:
         self.plans: dict[tuple[object, ...], Plan] = {}
         #: By type, for plain values.
         self.paths: dict[type, Path] = {}
-        #: The ways of the types whose values are leaves of trees; never changed, but replaced.
-        self.leaf_ways: Ways = {}
+        #: The cases of the types whose values are leaves of trees; never changed, but replaced.
+        self.leaf_cases: Cases = {}
         #: For the classes that have no plan, the nearest routes, which are refused.
         self.refusals: dict[tuple[object, ...], list[Value]] = {}
 
@@ -174,7 +174,7 @@ class PlanTable:
         self.installed = False
         self.plans.clear()
         self.paths.clear()
-        self.leaf_ways = {}
+        self.leaf_cases = {}
         self.refusals.clear()
 
 
@@ -196,12 +196,12 @@ class TablesByDtype:
         #: By type, for plain values, whose fast keys tell their dtypes.
         self.paths: dict[type, Path] = {}
         #: As for one `PlanTable`.
-        self.leaf_ways: Ways = {}
+        self.leaf_cases: Cases = {}
 
     def clear(self) -> None:
         """Forget all fast paths."""
         self.paths.clear()
-        self.leaf_ways = {}
+        self.leaf_cases = {}
 
     def table_for(self, spec: Spec) -> PlanTable:
         """Return the plans for a spec."""
@@ -277,27 +277,27 @@ class PlanCache:
         with suppress(TypeError):  # a list of targets, a set of effects
             self.keep(self.fast_paths, key, paths, version)
 
-    def keep_way(self, tables: Tables, kind: type, way: Way, version: int) -> None:
+    def keep_case(self, tables: Tables, kind: type, case: Case, version: int) -> None:
         """Keep a fast path for the values of a type that those kept before do not take."""
         with self.lock:
-            ways = tables.paths.get(kind, NO_PATH).ways
-            if way in ways or len(ways) >= _MOST_WAYS or version != self._registry.version:
+            cases = tables.paths.get(kind, NO_PATH).cases
+            if case in cases or len(cases) >= _MOST_CASES or version != self._registry.version:
                 return
-            ways = (*ways, way)
+            cases = (*cases, case)
             untraced = self._registry.untraced
-            staying = [way for way in ways if not way.moves]
-            on_stream = (way.function for way in ways if way.takes_stream)
+            staying = [case for case in cases if not case.moves]
+            on_stream = (case.function for case in cases if case.takes_stream)
             path = Path(
-                _in_turn(ways, untraced),
+                _in_turn(cases, untraced),
                 _in_turn(staying, untraced),
-                ways,
+                cases,
                 next(on_stream, NotImplemented),
             )
             self.keep(tables.paths, kind, path)  # counts a new type
             tables.paths[kind] = path
             # Numbers and memory of Python's own count as arrays only outside of trees.
             if kind.__module__ != "builtins":
-                tables.leaf_ways = {**tables.leaf_ways, kind: ways}
+                tables.leaf_cases = {**tables.leaf_cases, kind: cases}
 
     def used(self, table: _Table) -> _Table:
         """Return a table that will be cleared with all others."""

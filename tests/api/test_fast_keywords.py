@@ -112,8 +112,8 @@ def test_a_warm_call_gives_plain_values_what_a_cold_one_does(to: str, warm: Inte
             assert (
                 _facts(lambda call=call, plain=plain: call(warm, plain, to), plain) == expected
             ), asked
-    ways = [w for t in warm._cache._tables.values() for p in t.paths.values() for w in p.ways]
-    assert any(way.calls for way in ways)
+    cases = [w for t in warm._cache._tables.values() for p in t.paths.values() for w in p.cases]
+    assert any(case.calls for case in cases)
 
 
 def test_a_key_is_not_taken_for_an_equal_one(warm: Interop) -> None:

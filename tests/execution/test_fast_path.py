@@ -23,7 +23,7 @@ from interop import Conversion, Format, Interop
 from interop._execution.fast_leaves import fast_leaves
 from interop._execution.fast_path import Converter, with_fast_paths
 from interop._model.provenance import Provenance
-from interop._planning.cache import PlanCache, PlanTable, Way
+from interop._planning.cache import Case, PlanCache, PlanTable
 from interop._registry.registry import Registry
 from interop._request.keywords import Keywords
 from interop._request.policy import Block, block
@@ -236,7 +236,7 @@ def test_a_type_has_several_fast_paths(empty: Interop, monkeypatch: pytest.Monke
     monkeypatch.setattr(empty._registry, "describe", None)  # no value is described again
     assert [empty.convert(box, to="c").kind for box in boxes] == ["c", "fast a", "fast b"]
     assert asked == ["a", "a", "b"]
-    assert len(empty._cache.table(Request(("c",))).paths[Box].ways) == 3
+    assert len(empty._cache.table(Request(("c",))).paths[Box].cases) == 3
 
 
 def test_a_type_whose_first_value_was_odd_gets_its_fast_path_later(empty: Interop) -> None:
@@ -284,8 +284,8 @@ def test_what_a_fast_path_copies_is_kept_from_trees_that_share(empty: Interop) -
         box = Box(source, [1.0])
         empty._registry.changed()
         empty.convert(box, to=target)
-        leaves = empty._cache.table(Request((target,))).leaf_ways
-        assert leaves == {Box: (Way(_same_box, NotImplemented if is_kept else None),)}
+        leaves = empty._cache.table(Request((target,))).leaf_cases
+        assert leaves == {Box: (Case(_same_box, NotImplemented if is_kept else None),)}
         assert fast_leaves([box], leaves, are_all=True) == [NotImplemented if is_kept else box]
 
 
@@ -426,9 +426,9 @@ def test_after_a_view_a_step_fails_and_declines_as_in_a_first_call(empty: Intero
         assert (result.numbers, result.dtype) == ([1.0], "float64")
     (table,) = warm._cache.by_keywords.values()
     assert isinstance(table, PlanTable)
-    (way,) = table.paths[Box].ways
-    assert way.calls is not None
-    assert way.calls.by_key
+    (case,) = table.paths[Box].cases
+    assert case.calls is not None
+    assert case.calls.by_key
     errors = []
     for instance in (_registered(Interop(plugins=False)), warm, warm):
         with pytest.raises(interop.errors.ConversionError, match=r"doubtful.*thirteen") as caught:
