@@ -32,7 +32,6 @@ VERSION_1 = {
         "layout format roles unpack pack fast_unpack=None unpack_keeps=frozenset() "
         "unpack_copies=frozenset() pack_copies=frozenset() pack_seconds=2e-06"
     ),
-    "Cast": "function to=None",
     "Container": "requires open",
     "Conversion": (
         "source target function takes=frozenset() effects=frozenset() "
@@ -41,9 +40,7 @@ VERSION_1 = {
         "result=Result() ndims=None index_dtypes=None shares=None stream=False replaces=frozenset() "
         "fast_path=None into=None name=''"
     ),
-    "Copy": "function",
     "Cost": "latency=1e-06 bandwidth=None cached=None",
-    "Drop": "trait function effect=''",
     "DtypeNames": "type name",
     "Effect": "name allowed loses meaning derived=False",
     "Export": (
@@ -59,7 +56,6 @@ VERSION_1 = {
     ),
     "Labels": "present give",
     "Limits": "unsupported={} unsupported_now=None refusal_hints={}",
-    "Move": "function to=None cost=Cost(latency=1.8e-05,bandwidth=12000000000.0,cached=20000000000.0)",
     "Namespaces": "declare",
     "NoTrace": "mark",
     "Parts": "shape arrays facts={}",
@@ -71,19 +67,14 @@ VERSION_1 = {
         "format dtype=None device='cpu' shape=() traits=frozenset() nbytes=0 nnz=None "
         "index_dtype=None code_dtype=None carrier=None wrapped=None"
     ),
-    "UnaryStep": (
-        "takes=None blocked=frozenset() requires=frozenset() drops=frozenset() adds=frozenset() "
-        "dtypes=None devices=None ndims=None cost=Cost(latency=1e-06,bandwidth=None,cached=None) "
-        "device_cost=None shares=None stream=False into=None name=''"
-    ),
     "Wrapper": "unwrap seconds=2e-06",
 }
 HOOKS_1 = {"interop_declarations"}
 NAMES_1 = (
     "API_VERSION DTYPES EFFECTS MEMORY_TRAITS TRAITS Autodiff BUS Branch Cast Components "
     "Container Conversion Copy Cost Declaration Declined Drop DtypeNames Effect Format Labels "
-    "Limits Move Parts Result Samples Spec Unary UnaryStep Wrapper hookimpl itemsize itself "
-    "make_spec preserves size_class"
+    "Limits Move Parts Result Samples Spec Wrapper hookimpl itemsize itself make_spec preserves "
+    "size_class"
 )
 ADVANCED_1 = "Advanced Namespaces NoTrace Problem Problems"
 KIT_1 = (

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from interop._model.typing import Value, ValueFunction
 
+from .conversion import Conversion
 from .device import PAGE_LOCKED, device_type, is_host_part
 from .display import html_table
 from .spec import Spec
-from .unary import Unary
 
 #: The dtypes of composite values that `Components.fast_unpack` may unpack.
 PLAIN_DTYPES = frozenset(
@@ -335,8 +335,8 @@ class Format(NamedTuple):
         The module that must be importable for the format to be built; "" if none.
     install : str
         The command that installs it, for error messages.
-    unary : tuple of Drop, Copy, Cast or Move
-        The steps from this format to itself; any that is of no such kind is a `Conversion`.
+    unary : tuple of Conversion
+        The steps from this format to itself, as `Drop`, `Copy`, `Cast` and `Move` return them.
     ndims : set of int or None, in axes
         Numbers of axes that values have where conversions make them; None: any.
     fill : callable or None
@@ -386,7 +386,7 @@ class Format(NamedTuple):
     memory: Callable[[Value], tuple[tuple[int, int], ...]] | None = None
     requires: str = ""
     install: str = ""
-    unary: tuple[Unary, ...] = ()
+    unary: tuple[Conversion, ...] = ()
     ndims: Set[int] | None = None
     fill: Callable[[Value, Value], None] | None = None
     fast_path: ValueFunction | None = None

@@ -1,85 +1,47 @@
-"""Unary steps: what a framework does to a value within one format, declared with the format."""
+"""Unary steps: conversions within one format, whose open fields that format fills in.
+
+`Drop`, `Copy`, `Cast` and `Move` are functions that read as declarations.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from interop._model.typing import Value
 
+from .conversion import Conversion, Result
 from .cost import BUS, Cost
+from .format import Format
 
-#: The cost of a step whose author states none.
-_COST = Cost()
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnaryStep:
-    """A step within one format: the fields that `Drop`, `Copy`, `Cast` and `Move` have in common.
-
-    Registration makes a `Conversion` of each, from the format to itself. Whatever is left out
-    follows from the format.
-
-    Parameters
-    ----------
-    takes : set of str or None
-        Traits the value may have; None: those that the format `carries`, without ``traced`` and
-        without `blocked`.
-    blocked : set of str
-        Traits that the format carries and the step does not take.
-    requires : set of str
-        Traits the value must have.
-    drops : set of str
-        Traits the result no longer has. Fresh memory has no traits of memory anyway.
-    adds : set of str
-        Traits the result has although the value may not.
-    checked : bool
-        Whether it raises `Declined` if the dtype of the result does not hold a number of the value.
-    dtypes : set of str or None
-        Element dtypes it takes; None: all that the format holds.
-    devices : set of str or None
-        Device types it takes; None: all where the format can live.
-    ndims : set of int or None, in axes
-        Numbers of axes it takes; None: all.
-    cost : Cost
-        How long it takes.
-    device_cost : Cost or None
-        How long it takes on other devices than the host, which the planner then knows as a step of
-        its own; None: as long as on the host.
-    shares : bool or None
-        Whether the result shares memory with the value. None: it does unless an effect writes.
-    stream : bool
-        Whether the function wants the consumer's stream.
-    into : callable or None
-        ``into(out, value)`` writes the result into a finished value of the format.
-    batch : callable or None
-        ``batch(values)`` converts several values at once, as that of a `Conversion`.
-    name : str
-        Names the step; by default the function's name.
-    """
-
-    takes: Set[str] | None = None
-    blocked: Set[str] = frozenset()
-    requires: Set[str] = frozenset()
-    drops: Set[str] = frozenset()
-    adds: Set[str] = frozenset()
-    checked: bool = False
-    dtypes: Set[str] | None = None
-    devices: Set[str] | None = None
-    ndims: Set[int] | None = None
-    cost: Cost = _COST
-    device_cost: Cost | None = None
-    shares: bool | None = None
-    stream: bool = False
-    into: Callable[[Any, Any], None] | None = None
-    batch: Callable[..., list[Any]] | None = None
-    name: str = ""
+#: What an open `Conversion.takes` holds in the place of the traits that the format carries.
+_CARRIED, _TRACED = frozenset({"*"}), frozenset({"traced"})
+_HOST = frozenset({"cpu"})
 
 
-@dataclass(frozen=True)
-class Drop(UnaryStep):
-    """A step for values with a certain trait, which the result does not have.
+class StepFields(TypedDict, total=False):
+    """The fields of a `Conversion` that a step within a format may state."""
+
+    takes: Set[str]
+    requires: Set[str]
+    drops: Set[str]
+    adds: Set[str]
+    checked: bool
+    dtypes: Set[str] | None
+    devices: Set[str] | None
+    ndims: Set[int] | None
+    cost: Cost
+    shares: bool | None
+    stream: bool
+    into: Callable[[Any, Any], None] | None
+    batch: Callable[..., list[Any]] | None
+    name: str
+
+
+def Drop(  # noqa: N802 - it reads as a declaration
+    trait: str, function: Callable[..., Value], effect: str = "", **fields: Unpack[StepFields]
+) -> Conversion:
+    """Return a step for values with a certain trait, which the result does not have.
 
     Parameters
     ----------
@@ -89,29 +51,32 @@ class Drop(UnaryStep):
         ``function(value) -> value``.
     effect : str
         The effect of the step: ``"copy"``, ``"detach"`` …; "" if it only shares memory.
+    **fields
+        Fields of `Conversion`. What the step takes, and where, follows from the format by default.
     """
-
-    trait: str
-    function: Callable[..., Value]
-    effect: str = ""
+    step = _step(function, {effect} - {""}, fields)
+    return step._replace(requires={trait, *step.requires}, drops={trait, *step.drops})
 
 
-@dataclass(frozen=True)
-class Copy(UnaryStep):
-    """A step that writes the same numbers into fresh memory.
+def Copy(  # noqa: N802
+    function: Callable[..., Value], **fields: Unpack[StepFields]
+) -> Conversion:
+    """Return a step that writes the same numbers into fresh memory.
 
     Parameters
     ----------
     function : callable
         ``function(value) -> value``.
+    **fields
+        Fields of `Conversion`. What the step takes, and where, follows from the format by default.
     """
+    return _step(function, {"copy"}, fields)
 
-    function: Callable[..., Value]
 
-
-@dataclass(frozen=True)
-class Cast(UnaryStep):
-    """A step that writes the numbers in another dtype.
+def Cast(  # noqa: N802
+    function: Callable[..., Value], to: Set[str] | None = None, **fields: Unpack[StepFields]
+) -> Conversion:
+    """Return a step that writes the numbers in another dtype.
 
     Parameters
     ----------
@@ -119,15 +84,16 @@ class Cast(UnaryStep):
         ``function(value, *, dtype) -> value``.
     to : set of str or None
         The dtypes it can change to; None: all that the format holds.
+    **fields
+        Fields of `Conversion`. What the step takes, and where, follows from the format by default.
     """
-
-    function: Callable[..., Value]
-    to: Set[str] | None = None
+    return _step(function, {"copy"}, fields)._replace(changes={"dtype"}, result=Result(dtypes=to))
 
 
-@dataclass(frozen=True)
-class Move(UnaryStep):
-    """A step to another device.
+def Move(  # noqa: N802
+    function: Callable[..., Value], to: Set[str] | None = None, **fields: Unpack[StepFields]
+) -> Conversion:
+    """Return a step to another device, which takes as long as the bus does if no cost is stated.
 
     Parameters
     ----------
@@ -135,14 +101,28 @@ class Move(UnaryStep):
         ``function(value, *, device) -> value``.
     to : set of str or None
         The device types it can move to; None: all where the format can live.
-    cost : Cost
-        How long it takes, by default at the speed of the bus.
+    **fields
+        Fields of `Conversion`. What the step takes, and where, follows from the format by default.
     """
-
-    function: Callable[..., Value]
-    to: Set[str] | None = None
-    cost: Cost = field(default=BUS, kw_only=True)
+    step = _step(function, set(), {"cost": BUS, **fields})
+    return step._replace(changes={"device"}, result=Result(devices=to))
 
 
-#: The kinds of steps in `Format.unary`.
-Unary = Drop | Copy | Cast | Move
+def _step(function: Callable[..., Value], effects: Set[str], fields: StepFields) -> Conversion:
+    stated: StepFields = {"takes": _CARRIED, "devices": None, **fields}
+    return Conversion("", "", function, effects=effects, **stated)
+
+
+def within(format_: Format, step: Conversion) -> Conversion:
+    """Return a step of a format's `unary` with its open fields filled in.
+
+    It takes what the format carries, but nothing traced, wherever the format can live. A format
+    that lives on the host and elsewhere leaves the devices open: any.
+    """
+    takes, devices = step.takes, step.devices
+    if takes == _CARRIED:
+        takes = format_.carries - _TRACED
+    if devices is None and not frozenset(format_.devices) > _HOST:
+        devices = frozenset(format_.devices)
+    name, replaces = format_.name, format_.replaces
+    return step._replace(source=name, target=name, takes=takes, devices=devices, replaces=replaces)

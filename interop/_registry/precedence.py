@@ -20,9 +20,9 @@ from interop._model.conversion import Conversion
 from interop._model.extension import Autodiff, Container, Declaration, DtypeNames
 from interop._model.format import Format
 from interop._model.provenance import HERE, OWN, Provenance, normal
+from interop._model.unary import within
 
 from .declared import Declared
-from .expansion import unary_conversions
 from .validation import frozen, validated
 
 
@@ -58,8 +58,8 @@ def declared_by(declarations: Iterable[Declaration], origin: Provenance) -> list
         declared.append(Declared(declaration, origin))
         if isinstance(declaration, Format):
             declared += [
-                Declared(sound(step), origin, part_of=declaration)
-                for step in unary_conversions(declaration)
+                Declared(sound(within(declaration, step)), origin, part_of=declaration)
+                for step in declaration.unary
             ]
     return declared
 

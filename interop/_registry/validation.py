@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -90,7 +89,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _checked(declaration: Any) -> Any:
-    """Return a named tuple or a dataclass after checking the fields that are not the default."""
+    """Return a named tuple after checking the fields that are not the default."""
     changes = {}
     kind: type = type(declaration)
     for name, check, default in _checks(kind):
@@ -105,11 +104,7 @@ def _checked(declaration: Any) -> Any:
             raise _MisfitError(msg, kind) from None
         if sound is not value:
             changes[name] = sound
-    if not changes:
-        return declaration
-    if is_dataclass(declaration):
-        return replace(declaration, **changes)  # type: ignore[type-var]
-    return declaration._replace(**changes)
+    return declaration._replace(**changes) if changes else declaration
 
 
 @cache
@@ -117,8 +112,6 @@ def _checks(kind: type) -> tuple[tuple[str, _Check, object], ...]:
     """Return the name, the check and the default of every field of a declaration."""
     missing = object()
     defaults: Mapping[str, object] = getattr(kind, "_field_defaults", {})
-    if is_dataclass(kind):
-        defaults = {field.name: field.default for field in fields(kind)}
     return tuple(
         (name, _check(annotation), defaults.get(name, missing))
         for name, annotation in get_type_hints(kind).items()
@@ -136,7 +129,7 @@ def _check(annotation: Any) -> _Check:
     if origin is tuple and arguments[0] is str:
         return lambda value: tuple(_items(value, str))
     if origin is tuple:
-        return _sequence(get_args(arguments[0]))
+        return _sequence(arguments[0])
     if origin is Mapping:
         return _table(_check(arguments[1]))
     if origin is Callable:
@@ -206,13 +199,12 @@ def _table(check: _Check) -> _Check:
     return checked
 
 
-def _sequence(kinds: tuple[type, ...]) -> _Check:
-    """Return the check of a list or a tuple of declarations of some kinds."""
-    kind = f"a tuple of {' or '.join(kind.__name__ for kind in kinds)}"
+def _sequence(kind: type) -> _Check:
+    """Return the check of a list or a tuple of declarations of a kind."""
 
     def checked(value: Any) -> Any:
-        holds = isinstance(value, (list, tuple)) and all(isinstance(x, kinds) for x in value)
-        return tuple(map(_checked, _require(value, holds, kind)))
+        holds = isinstance(value, (list, tuple)) and all(isinstance(x, kind) for x in value)
+        return tuple(map(_checked, _require(value, holds, f"a tuple of {kind.__name__}")))
 
     return checked
 
@@ -319,6 +311,8 @@ def _unreadable_hint(hints: Mapping[str, str]) -> str:
 
 
 def _impossible_conversion(conversion: Conversion) -> str:
+    if not conversion.source:
+        return "no source; a step within a format stands in that format's `unary`."
     unknown = sorted(conversion.effects - EFFECTS.keys())
     if unknown:
         return f"the effect {unknown[0]!r}; the effects are {listed(EFFECTS)}"

@@ -46,7 +46,7 @@ from interop._model.format import (
     itself,
 )
 from interop._model.spec import COLUMN_TRAITS, MEMORY_TRAITS, TRAITS, Spec, make_spec, size_class
-from interop._model.unary import Cast, Copy, Drop, Move, Unary, UnaryStep
+from interop._model.unary import Cast, Copy, Drop, Move
 from interop._registry.hooks import API_VERSION, hookimpl
 from interop.errors import Declined
 
@@ -79,8 +79,6 @@ __all__ = [
     "Result",
     "Samples",
     "Spec",
-    "Unary",
-    "UnaryStep",
     "Wrapper",
     "hookimpl",
     "itemsize",

@@ -124,8 +124,8 @@ def _format() -> Format:
         requires="mlx",
         install="pip install 'mlx[cpu]'",
         unary=(
-            Copy(copy, blocked=_STUCK, adds=_IMMUTABLE, cost=Cost(5e-6, 7e9)),
-            Drop("subclass", as_plain_array, blocked=_STUCK),
+            Copy(copy, takes=_IMMUTABLE | _LAYOUT, adds=_IMMUTABLE, cost=Cost(5e-6, 7e9)),
+            Drop("subclass", as_plain_array, takes=_IMMUTABLE | _LAYOUT),
         ),
         memory=memory,
         fast_path=itself,

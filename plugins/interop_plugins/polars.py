@@ -46,7 +46,6 @@ from interop.plugin import (
     Result,
     Samples,
     Spec,
-    Unary,
     Wrapper,
     hookimpl,
     itemsize,
@@ -1006,7 +1005,7 @@ def _from_numpy() -> Iterable[Conversion]:
     yield frame(dtypes=_BOOL, adds=bits, name="to_frame_of_bits")
 
 
-def _series_casts() -> Iterable[Unary]:
+def _series_casts() -> Iterable[Conversion]:
     """Yield the casts of Series, which keep the names."""
     make = partial(Cast, recast, takes=_IMMUTABLE, cost=_GATHER)
     for traits in (EMPTY, _SCATTERED, _UNTYPED):
@@ -1015,12 +1014,11 @@ def _series_casts() -> Iterable[Unary]:
         yield make(_BOOL, adds=_IMMUTABLE | _SCATTERED, name="recast_to_bits", **drop)
 
 
-def _list_copies() -> Iterable[Unary]:
+def _list_copies() -> Iterable[Conversion]:
     """Yield the copies of lists, which keep the names; chunks are joined."""
     for scattered in (EMPTY, _SCATTERED):
         yield Copy(
             copy_lists,
-            blocked=_READONLY,
             takes=_IMMUTABLE | _MASKED | _NESTED | _NULL_ROWS,
             requires=scattered,
             adds=_IMMUTABLE,
@@ -1028,7 +1026,7 @@ def _list_copies() -> Iterable[Unary]:
         )
 
 
-def _frame_casts() -> Iterable[Unary]:
+def _frame_casts() -> Iterable[Conversion]:
     """Yield the steps within DataFrames, which keep the names; casts make one block of numbers."""
     adds = _IMMUTABLE | _SCATTERED
     yield Copy(copy_frame, takes=_ANY_COLUMNS, adds=adds, cost=_COLUMNS)

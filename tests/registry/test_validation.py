@@ -12,10 +12,10 @@ import interop
 from interop import Conversion, Cost, DtypeNames, Format, Interop
 from interop._model.effect import DERIVED
 from interop._model.provenance import OWN
+from interop._model.unary import within
 from interop._registry import discovery
-from interop._registry.expansion import unary_conversions
 from interop._registry.validation import frozen, validated
-from interop.plugin import Components, Container, Limits, Result, Wrapper
+from interop.plugin import Components, Container, Copy, Limits, Result, Wrapper
 from interop.plugin.advanced import NoTrace
 from tests.cases import together
 
@@ -25,6 +25,7 @@ from tests.cases import together
     [
         ("nonsense", "'nonsense', which is not a declaration"),
         (Format(""), "no name"),
+        (Copy(print), "no source; a step within a format stands in that format's `unary`"),
         (Format("a", types=("torch.Tensor",)), "'module:Class'"),
         (Format("a", types=("builtins:object",)), "which everything may be an instance of"),
         (Format("a", types=("collections.abc:Sized",)), "the type collections.abc:Sized, which"),
@@ -96,7 +97,7 @@ def test_malformed_declarations_are_refused(empty: Interop, declaration: Any, me
             Format("a", exports={"b": "c"}),  # type: ignore[dict-item]
             "exports={'b': 'c'}; it must be a mapping in which each is a set or a tuple of str",
         ),
-        (Format("a", unary=(1,)), "unary=(1,); it must be a tuple of Drop or Copy or Cast or Move"),  # type: ignore[arg-type]
+        (Format("a", unary=(1,)), "unary=(1,); it must be a tuple of Conversion"),  # type: ignore[arg-type]
         (Conversion("a", "b", print, cost=(1, 2)), "cost=(1, 2); it must be of type Cost"),  # type: ignore[arg-type]
         (
             Conversion("a", "b", print, cost=Cost(-1)),
@@ -267,7 +268,7 @@ def test_declarations_of_bundled_plugins_are_valid(name: str) -> None:
         step
         for format_ in declarations
         if isinstance(format_, Format)
-        for step in unary_conversions(validated(format_, name))
+        for step in (within(format_, step) for step in validated(format_, name).unary)
     ]
     for declaration in (*declarations, *steps):
         assert frozen(declaration) == validated(declaration, name)

@@ -155,7 +155,7 @@ def _formats() -> Iterable[Format]:
     ]
 
 
-def _checked_casts() -> Iterable[Cast]:
+def _checked_casts() -> Iterable[Conversion]:
     """Yield the casts of integers for targets without 64 bits."""
     for name in ("int", "uint"):
         yield Cast(
@@ -197,7 +197,7 @@ def _component_formats() -> Iterable[Format]:
                     "uncoalesced",
                     canonical,
                     "copy",
-                    blocked=VECTOR,
+                    takes=UNCOALESCED,
                     cost=Cost(1e-4, 1e11),
                     stream=True,
                 ),

@@ -29,7 +29,6 @@ from interop.plugin import (
     Format,
     Limits,
     Result,
-    Unary,
     hookimpl,
 )
 
@@ -190,7 +189,7 @@ def _wrap_and_compute(chunks: str) -> Iterable[Conversion]:
     )
 
 
-def _copy_and_cast(chunks: str) -> Iterable[Unary]:
+def _copy_and_cast(chunks: str) -> Iterable[Conversion]:
     """Yield the copy and the cast of each chunk."""
     fields: dict[str, Any] = {
         "takes": _UNKNOWN_SHAPE | _MATRIX | _fill_value(chunks),

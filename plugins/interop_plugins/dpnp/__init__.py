@@ -19,7 +19,6 @@ from interop.plugin import (
     Limits,
     Move,
     Samples,
-    Unary,
     hookimpl,
     itself,
 )
@@ -103,7 +102,7 @@ def _format(name: str, **fields: Any) -> Format:
     )
 
 
-def _unary(returning: _Returning) -> Iterator[Unary]:
+def _unary(returning: _Returning) -> Iterator[Conversion]:
     """Yield the steps within a format. Their costs were measured with a processor as the device.
 
     The functions work on tensors; `returning` makes functions of them that return the format.

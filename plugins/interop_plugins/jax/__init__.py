@@ -39,7 +39,6 @@ from interop.plugin import (
     Move,
     Result,
     Samples,
-    Unary,
     Wrapper,
     hookimpl,
 )
@@ -342,18 +341,24 @@ def _others_to_jax() -> Iterator[Conversion]:
     )
 
 
-def _within_jax() -> Iterator[Unary]:
+def _within_jax() -> Iterator[Conversion]:
     fields: dict[str, Any] = {"takes": _PLAIN, "adds": _IMMUTABLE}
     host, device = Cost(5e-5, 1.2e10), Cost(5e-5, 1e12)
-    yield Copy(dense.copy, cost=host, device_cost=device, **fields)
+    yield from _anywhere(Copy(dense.copy, cost=host, **fields), device)
     # On the host JAX compiles a cast for every shape, so NumPy casts on the way in instead.
     yield Cast(dense.cast, devices=_ACCELERATORS, cost=device, **fields)
     for requires in (_SHARDED, _REPLICATED):
-        yield Copy(dense.copy, requires=requires, cost=host, device_cost=device, **fields)
-        yield Cast(dense.cast, requires=requires, cost=host, device_cost=device, **fields)
+        yield from _anywhere(Copy(dense.copy, requires=requires, cost=host, **fields), device)
+        yield from _anywhere(Cast(dense.cast, requires=requires, cost=host, **fields), device)
     yield Move(dense.move, **fields)
     yield Move(dense.gather_there, requires=_SHARDED, drops=_SHARDED, **fields)
     yield Drop("replicated", dense.replica, cost=Cost(2e-5), **fields)
+
+
+def _anywhere(step: Conversion, cost: Cost) -> Iterator[Conversion]:
+    """Yield a step on the host, and the same at another cost on devices."""
+    yield step._replace(devices=CPU)
+    yield step._replace(devices=_ACCELERATORS, cost=cost)
 
 
 def _sparse_conversions() -> Iterator[Conversion]:

@@ -25,7 +25,6 @@ from interop.plugin import (
     Limits,
     Result,
     Samples,
-    Unary,
     Wrapper,
     hookimpl,
 )
@@ -180,7 +179,7 @@ def _masks() -> Iterable[Conversion]:
     yield Conversion("numpy", "numpy.ma", masked.to_masked, takes=taken, cost=Cost(5e-6))
 
 
-def _steps() -> Iterable[Unary]:
+def _steps() -> Iterable[Conversion]:
     """Yield the steps within NumPy, in groups of dtypes with similar speed."""
     yield from _checked_casts()
     yield Cast(
@@ -223,7 +222,7 @@ def _steps() -> Iterable[Unary]:
             cast_in_order,
             target,
             dtypes=source,
-            blocked={"broadcast"},
+            takes=_MEMORY - {"broadcast"} | _UNTYPED,
             requires=_GAPS,
             adds=_GAPS,
             cost=cost,
@@ -231,7 +230,7 @@ def _steps() -> Iterable[Unary]:
         )
 
 
-def _checked_casts() -> Iterable[Unary]:
+def _checked_casts() -> Iterable[Conversion]:
     """Yield the casts of integers for targets without 64 bits."""
     for name in ("int", "uint"):
         yield Cast(

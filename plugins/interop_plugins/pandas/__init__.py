@@ -28,7 +28,6 @@ from interop.plugin import (
     Labels,
     Limits,
     Result,
-    Unary,
     hookimpl,
 )
 from interop.plugin.advanced import Advanced
@@ -463,7 +462,7 @@ def _copy_and_casts(
     cost: Cost = _GATHER,
     adds: frozenset[str] = EMPTY,
     kinds: frozenset[str] = EMPTY,
-) -> Iterable[Unary]:
+) -> Iterable[Conversion]:
     """Yield the copy and the casts, which keep the labels; of a frame with columns of any kind."""
     taken = _COPIED | _ODD_COLUMNS | kinds | _INDEXED
     if kinds:  # columns of elements that are repeated are copied as rows
@@ -491,7 +490,7 @@ def _targets(kinds: frozenset[str]) -> Iterable[tuple[frozenset[str], frozenset[
     return [(_NUMBERS - {"bool"}, EMPTY), (frozenset({"bool"}), frozenset({"byte_columns"}))]
 
 
-def _frame_steps() -> Iterable[Unary]:
+def _frame_steps() -> Iterable[Conversion]:
     cast_frame, gaps = frames.cast_frame, _NONCONTIGUOUS
     yield from _copy_and_casts(frames.copy_frame, cast_frame, _COLUMNS, gaps, _KINDS)
     mixed, drops = _MIXED | _SCATTERED, _SEVERAL | _SCATTERED | COLUMN_TRAITS

@@ -127,7 +127,8 @@ def _formats() -> Iterable[Format]:
 def _array_formats() -> Iterable[Format]:
     flat = partial(_format, dtypes=DTYPES, ndims={1})
     # Both keep nulls.
-    copy = Copy(dense.copy, blocked=_NONCONTIGUOUS, adds=_IMMUTABLE, cost=Cost(5e-6, 3e10))
+    taken = _MEMORY | _MASKED | UNTYPED
+    copy = Copy(dense.copy, takes=taken, adds=_IMMUTABLE, cost=Cost(5e-6, 3e10))
     cast = partial(Cast, dense.cast_with_nulls, adds=_IMMUTABLE)
     casts = (
         cast(requires=_MASKED, cost=Cost(1e-5, 4e9)),
@@ -261,7 +262,7 @@ def _other_formats() -> Iterable[Format]:
         )
 
 
-def _copy_of_tables() -> Copy:
+def _copy_of_tables() -> Conversion:
     taken = _MASKED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED | COLUMN_TRAITS | _MEMORY
     return Copy(tables.copy, takes=taken, adds=_IMMUTABLE, cost=Cost(1e-4, 3e9))
 

@@ -23,7 +23,6 @@ from interop.plugin import (
     Limits,
     Result,
     Samples,
-    Unary,
     hookimpl,
 )
 from interop.plugin.advanced import Advanced
@@ -121,7 +120,7 @@ def _formats() -> Iterable[Format]:
     ]
 
 
-def _ragged_steps() -> Iterable[Unary]:
+def _ragged_steps() -> Iterable[Conversion]:
     """Yield the steps that give a dtype to rows of Python's numbers, which have none."""
     yield Drop("grad", ragged.detached, "detach", takes=_RAGGED | _LABELLED)
     # It costs more than the casts: that of an array would let integers wrap around.

@@ -18,7 +18,6 @@ from interop.plugin import (
     Format,
     Result,
     Samples,
-    Unary,
     hookimpl,
 )
 from interop.plugin.advanced import Advanced
@@ -86,7 +85,7 @@ def _formats() -> Iterable[Format]:
     ]
 
 
-def _unary(framework: str) -> Iterable[Unary]:
+def _unary(framework: str) -> Iterable[Conversion]:
     """Yield the steps that unpack codes, bring components together, and leave a graph."""
     unpack_codes, cost = _UNPACKING[framework]
     takes = _MEMORY[framework] | _SCHEMES | _GRAD

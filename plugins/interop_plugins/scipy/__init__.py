@@ -22,7 +22,6 @@ from interop.plugin import (
     Result,
     Samples,
     Spec,
-    Unary,
     hookimpl,
 )
 from interop.plugin.advanced import Advanced
@@ -171,14 +170,14 @@ def _format(name: str, describe: Callable[[Sparse], Spec], **fields: Any) -> For
     )
 
 
-def _tidying(layout: str) -> Iterable[Unary]:
+def _tidying(layout: str) -> Iterable[Conversion]:
     """Yield the steps that turn a value into an ordinary array of its layout."""
     # For dia it takes longer, because SciPy checks the offset of every diagonal.
     yield Drop("matrix", matrix_to_array, cost=Cost(3e-5 if layout == "dia" else 1e-5))
     if layout in _TIDY:
         yield Drop("byteswapped", to_native, "copy", cost=Cost(1e-5, 8e9))
         cost = Cost(1.5e-5, 4e9) if layout == "coo" else Cost(4e-5, 1e9)
-        yield Drop("uncoalesced", canonicalize, "copy", blocked=SWAPPED, cost=cost)
+        yield Drop("uncoalesced", canonicalize, "copy", takes=_CARRIES - SWAPPED, cost=cost)
 
 
 def _unifying() -> Iterable[Conversion]:

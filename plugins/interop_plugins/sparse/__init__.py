@@ -28,7 +28,6 @@ from interop.plugin import (
     Result,
     Samples,
     Spec,
-    Unary,
     hookimpl,
 )
 
@@ -153,7 +152,7 @@ def _format(name: str, type_: str, describe: Callable[[Sparse], Spec], **fields:
     )
 
 
-def _coo_steps() -> Iterable[Unary]:
+def _coo_steps() -> Iterable[Conversion]:
     """Yield the steps that turn a COO array into an ordinary one."""
     cost = Cost(2e-5, 5e9)
     yield Drop("byteswapped", to_native, "copy", takes=_READABLE | UNCOALESCED, cost=cost)

@@ -28,7 +28,6 @@ from interop.plugin import (
     Move,
     Result,
     Samples,
-    Unary,
     hookimpl,
     itself,
 )
@@ -334,7 +333,7 @@ def _to_tensorflow() -> Iterator[Conversion]:
     )
 
 
-def _within_tensorflow() -> Iterator[Unary]:
+def _within_tensorflow() -> Iterator[Conversion]:
     immutable: dict[str, Any] = {"takes": _IMMUTABLE, "adds": _IMMUTABLE}
     cost = Cost(1.5e-5, 1.5e10)
     yield Drop("variable", dense.read, "copy", devices=CPU, takes=EMPTY, adds=_IMMUTABLE, cost=cost)

@@ -29,7 +29,6 @@ from interop.plugin import (
     Move,
     Result,
     Samples,
-    Unary,
     hookimpl,
 )
 from interop.plugin.advanced import Advanced, NoTrace, Problems
@@ -81,6 +80,7 @@ _LAYOUT = frozenset({"noncontiguous", "broadcast"})
 _UNALIGNED = frozenset({"unaligned"})
 _VIEWABLE = _LAYOUT | _UNALIGNED
 _CARRIES = _VIEWABLE | _GRAD | _LAZY
+_ALIGNED = _CARRIES - _UNALIGNED
 #: The traits of NumPy arrays whose memory torch can share.
 _SHAREABLE = frozenset({"noncontiguous", "broadcast", "readonly", "immutable"})
 
@@ -308,7 +308,7 @@ def _format(name: str, **fields: Any) -> Format:
 # ---------------------------------------------------------------------- within one format
 
 
-def _dense_steps() -> Iterable[Unary]:
+def _dense_steps() -> Iterable[Conversion]:
     """Yield the steps within dense tensors on any device, except for the casts on the host."""
     yield Drop("grad", dense.detach, "detach", takes=_CARRIES | {"zero_tensor"}, cost=Cost(3e-7))
     yield Drop("subclass", dense.without_subclass, name="as_plain_tensor")
@@ -320,39 +320,9 @@ def _dense_steps() -> Iterable[Unary]:
         cost=Cost(2e-6, 2e10),
         name="materialize_zeros",
     )
-    copy, scattered = partial(Copy, device_cost=_THERE), Cost(1.5e-6, 6e9, 8e10)
-    yield copy(dense.clone, takes=_GRAD, cost=Cost(1.5e-6, 1.9e10, 1.5e11))
-    yield copy(
-        dense.clone, takes=_LAYOUT | _GRAD, requires=_GAPS, cost=scattered, name="contiguous"
-    )
-    yield copy(dense.clone_to_fortran, takes=_LAYOUT | _GRAD, adds=_FORTRAN, cost=scattered)
-    # If what follows takes any order, the tensor's is kept. Broadcast elements have none.
-    yield copy(
-        dense.clone_in_order,
-        takes=_GAPS | _GRAD,
-        requires=_GAPS,
-        adds=_GAPS,
-        cost=Cost(1.5e-6, 1.9e10, 1e11),
-    )
-    yield copy(dense.align, requires=_UNALIGNED, drops=_LAZY, cost=scattered)
-    for trait in sorted(_LAZY):
-        resolve = partial(
-            Drop, trait, effect="copy", drops=_LAZY, into=dense.fill, device_cost=_THERE
-        )
-        yield resolve(
-            dense.resolve,
-            takes=_GRAD | _LAZY,
-            cost=Cost(1.5e-6, 1.6e10, 1.5e11),
-            name=f"resolve_{trait}",
-        )
-        yield resolve(
-            dense.resolve_in_order,
-            blocked=_UNALIGNED,
-            requires=_GAPS,
-            adds=_GAPS,
-            cost=Cost(1.5e-6, 1.6e10, 1e11),
-            name=f"resolve_{trait}_in_order",
-        )
+    for step in (*_copies(), *_resolutions()):
+        yield step._replace(devices=CPU)
+        yield step._replace(devices=_ACCELERATORS, cost=_THERE)
     yield from _moves(_LAYOUT | _GRAD, dense.move_into, dense.move_all)
     yield Move(
         dense.lock_pages,
@@ -362,11 +332,11 @@ def _dense_steps() -> Iterable[Unary]:
         cost=_LOCKED,
     )
     cast = partial(
-        Cast, dense.cast, devices=_ACCELERATORS, blocked=_UNALIGNED, drops=_LAZY, cost=_THERE
+        Cast, dense.cast, devices=_ACCELERATORS, takes=_ALIGNED, drops=_LAZY, cost=_THERE
     )
     yield cast(dtypes=_REAL, to=DTYPE_NAMES - WHOLE, name="cast_there")
     # Integers and bools have no gradients.
-    yield cast(dtypes=_REAL, to=WHOLE, blocked=_UNALIGNED | _GRAD, name="cast_whole_there")
+    yield cast(dtypes=_REAL, to=WHOLE, takes=_ALIGNED - _GRAD, name="cast_whole_there")
     yield cast(dtypes=_COMPLEX, to=_COMPLEX, name="cast_complex_there")
     for name in ("int", "uint"):  # for targets without 64 bits
         yield Cast(
@@ -381,11 +351,50 @@ def _dense_steps() -> Iterable[Unary]:
         )
 
 
+def _copies() -> Iterable[Conversion]:
+    """Yield the copies on the host, which devices make at a cost of their own."""
+    scattered = Cost(1.5e-6, 6e9, 8e10)
+    yield Copy(dense.clone, takes=_GRAD, cost=Cost(1.5e-6, 1.9e10, 1.5e11))
+    yield Copy(
+        dense.clone, takes=_LAYOUT | _GRAD, requires=_GAPS, cost=scattered, name="contiguous"
+    )
+    yield Copy(dense.clone_to_fortran, takes=_LAYOUT | _GRAD, adds=_FORTRAN, cost=scattered)
+    # If what follows takes any order, the tensor's is kept. Broadcast elements have none.
+    yield Copy(
+        dense.clone_in_order,
+        takes=_GAPS | _GRAD,
+        requires=_GAPS,
+        adds=_GAPS,
+        cost=Cost(1.5e-6, 1.9e10, 1e11),
+    )
+    yield Copy(dense.align, requires=_UNALIGNED, drops=_LAZY, cost=scattered)
+
+
+def _resolutions() -> Iterable[Conversion]:
+    """Yield the steps on the host that resolve conjugates and negatives."""
+    for trait in sorted(_LAZY):
+        resolve = partial(Drop, trait, effect="copy", drops=_LAZY, into=dense.fill)
+        yield resolve(
+            dense.resolve,
+            takes=_GRAD | _LAZY,
+            cost=Cost(1.5e-6, 1.6e10, 1.5e11),
+            name=f"resolve_{trait}",
+        )
+        yield resolve(
+            dense.resolve_in_order,
+            takes=_ALIGNED,
+            requires=_GAPS,
+            adds=_GAPS,
+            cost=Cost(1.5e-6, 1.6e10, 1e11),
+            name=f"resolve_{trait}_in_order",
+        )
+
+
 def _moves(
     takes: frozenset[str],
     into: Callable[[Tensor, Tensor], None] | None = None,
     batch: Callable[..., list[Tensor]] | None = None,
-) -> Iterable[Unary]:
+) -> Iterable[Conversion]:
     """Yield the steps to other devices. MPS has no 64-bit floating point."""
     devices = frozenset(_DEVICES) - _MPS
     move = partial(Move, dense.move, takes=takes, into=into, batch=batch)
@@ -393,7 +402,7 @@ def _moves(
     yield move(_MPS, dtypes=DTYPE_NAMES - _NOT_ON_MPS, name="move_to_mps")
 
 
-def _host_casts() -> Iterable[Unary]:
+def _host_casts() -> Iterable[Conversion]:
     """Yield the casts on the host.
 
     Complex numbers stay complex: torch would drop their imaginary parts with a warning. Casts for
@@ -438,7 +447,7 @@ def _host_casts() -> Iterable[Unary]:
     yield cast(dtypes=_DOUBLE, to=_HALF, name="cast_double_as_numpy")
 
 
-def _lazy_casts() -> Iterable[Unary]:
+def _lazy_casts() -> Iterable[Conversion]:
     """Yield the casts on the host that resolve conjugates and negatives on the way.
 
     Resolving first would take memory for a second copy.
@@ -459,7 +468,7 @@ def _lazy_casts() -> Iterable[Unary]:
         )
         yield cast(
             dense.cast_in_order,
-            blocked=_UNALIGNED,
+            takes=_ALIGNED,
             requires={trait, *_GAPS},
             adds=_GAPS,
             cost=Cost(3e-6, 1.6e10, 1e11),
@@ -467,7 +476,7 @@ def _lazy_casts() -> Iterable[Unary]:
         )
 
 
-def _sparse_steps() -> Iterable[Unary]:
+def _sparse_steps() -> Iterable[Conversion]:
     """Yield the steps that keep a sparse layout."""
     yield Drop("grad", dense.detach, "detach")
     yield from _moves(_SHAPED | _GRAD)
@@ -476,7 +485,7 @@ def _sparse_steps() -> Iterable[Unary]:
     yield Drop("unaligned", sparse.align, "copy", takes=_SHAPED | _GAPS, cost=align)
 
 
-def _coalescing() -> Iterable[Unary]:
+def _coalescing() -> Iterable[Conversion]:
     drop = partial(Drop, "uncoalesced", effect="copy", cost=Cost(1e-4, 0.85e9))
     takes = _GAPS | {"hybrid"}
     yield drop(sparse.coalesce, takes=takes, dtypes=_SPARSE_MATH)
@@ -485,12 +494,11 @@ def _coalescing() -> Iterable[Unary]:
     yield drop(sparse.coalesce_stored, takes=takes, dtypes=_STORED)
 
 
-def _shard_steps() -> Iterable[Unary]:
+def _shard_steps() -> Iterable[Conversion]:
     for requires in (_REPLICATED, _DISTRIBUTED):
-        others = _REPLICATED ^ _DISTRIBUTED ^ requires
-        yield Copy(shards.copy, blocked=_UNALIGNED | others, requires=requires)
-        detach = partial(Drop, "grad", shards.detach, "detach", cost=Cost(1e-5))
-        yield detach(blocked=others, requires=requires)
+        yield Copy(shards.copy, takes=_ALIGNED, requires=requires)
+        cost = Cost(1e-5)
+        yield Drop("grad", shards.detach, "detach", takes=_CARRIES, requires=requires, cost=cost)
 
 
 # ---------------------------------------------------------------------- to and from others
@@ -851,7 +859,7 @@ def _shards() -> Iterable[Conversion]:
         "",
         "dtensor",
         shards.place,
-        takes=_CARRIES - _UNALIGNED,
+        takes=_ALIGNED,
         like=_REPLICATED | _DISTRIBUTED,
         cost=Cost(1e-4),
         name="place",

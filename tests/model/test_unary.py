@@ -1,15 +1,15 @@
-"""Expansion: which conversions the unary steps of a format stand for."""
+"""Unary steps: the conversions that a format makes of the steps in its `unary`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 from interop import Conversion, Cost, Format, Interop
-from interop._registry.expansion import unary_conversions
+from interop._model.unary import StepFields
 from interop.errors import PluginError
-from interop.plugin import BUS, Cast, Copy, Drop, Move, Result, Unary, UnaryStep
+from interop.plugin import BUS, Cast, Copy, Drop, Move, Result
 from tests.toys import toy
 
 CARRIES = frozenset({"grad", "noncontiguous", "traced"})
@@ -20,7 +20,7 @@ def act(value: Any, **given: Any) -> Any:
     """Stand for what a step does."""
 
 
-def expand(empty: Interop, *steps: Unary, **fields: Any) -> list[Conversion]:
+def filled_in(empty: Interop, *steps: Conversion, **fields: Any) -> list[Conversion]:
     """Return the conversions of a toy with some unary steps."""
     empty.register(toy("a", carries=CARRIES, unary=steps, **fields))
     return [declared.conversion for declared in empty.conversions()]
@@ -32,7 +32,7 @@ def declared(**fields: Any) -> Conversion:
 
 
 @pytest.mark.parametrize(
-    ("step", "conversion"),
+    ("step", "expected"),
     [
         (Drop("masked", act), declared(requires={"masked"}, drops={"masked"})),
         (
@@ -55,21 +55,20 @@ def declared(**fields: Any) -> Conversion:
                 cost=Cost(1e-3),
             ),
         ),
-        (Copy(act, blocked={"grad"}), declared(effects={"copy"}, takes={"noncontiguous"})),
         (Copy(act, takes={"traced"}), declared(effects={"copy"}, takes={"traced"})),
         (Copy(act, takes=()), declared(effects={"copy"}, takes=set())),
     ],
 )
-def test_a_kind_of_step_stands_for_a_conversion(
-    empty: Interop, step: Unary, conversion: Conversion
+def test_a_kind_of_step_is_a_conversion_that_its_format_fills_in(
+    empty: Interop, step: Conversion, expected: Conversion
 ) -> None:
     """Each kind says its effects and changes; the format says what the step takes."""
-    (expanded,) = expand(empty, step)
-    assert expanded == conversion
+    (conversion,) = filled_in(empty, step)
+    assert conversion == expected
 
 
-def test_other_fields_are_passed_on(empty: Interop) -> None:
-    """What a step says beside its kind is said of the conversion; what they replace is the format's."""
+def test_the_fields_of_a_step_stay_as_they_are_stated(empty: Interop) -> None:
+    """A format fills in what is open, and which distributions a step replaces; nothing else."""
     fields: dict[str, Any] = {
         "adds": {"immutable"},
         "dtypes": {"float32"},
@@ -80,8 +79,14 @@ def test_other_fields_are_passed_on(empty: Interop) -> None:
         "into": act,
         "name": "other",
     }
-    (expanded,) = expand(empty, Copy(act, **fields), replaces={"x"})
-    assert expanded == declared(effects={"copy"}, replaces={"x"}, **fields)
+    (conversion,) = filled_in(empty, Copy(act, **fields), replaces={"x"})
+    assert conversion == declared(effects={"copy"}, replaces={"x"}, **fields)
+
+
+def test_steps_state_fields_as_conversions_do() -> None:
+    """Each field that a step may state has the type that it has in a conversion."""
+    hints, of_conversions = get_type_hints(StepFields), get_type_hints(Conversion)
+    assert hints == {name: of_conversions[name] for name in hints}
 
 
 @pytest.mark.parametrize(
@@ -92,19 +97,8 @@ def test_a_step_is_possible_wherever_the_format_can_be(
     empty: Interop, devices: tuple[str, ...], expected: set[str] | None
 ) -> None:
     """Its devices are those of the format; None, which is any, where the host is one of several."""
-    (expanded,) = expand(empty, Copy(act), devices=devices)
-    assert expanded.devices == expected
-
-
-@pytest.mark.parametrize(("given", "beyond"), [(None, {"cuda", "xpu"}), ({"cpu", "xpu"}, {"xpu"})])
-def test_a_cost_beyond_the_host_makes_two_conversions(
-    empty: Interop, given: set[str] | None, beyond: set[str]
-) -> None:
-    """One is for the host, and the other, with that cost, for the other devices of the step."""
-    step = Copy(act, devices=given, cost=Cost(1e-6), device_cost=Cost(1e-5))
-    host, other = expand(empty, step, devices=("cpu", "cuda", "xpu"))
-    assert (host.devices, host.cost) == ({"cpu"}, Cost(1e-6))
-    assert (other.devices, other.cost) == (beyond, Cost(1e-5))
+    (conversion,) = filled_in(empty, Copy(act), devices=devices)
+    assert conversion.devices == expected
 
 
 def test_steps_come_in_the_order_of_their_format(empty: Interop) -> None:
@@ -121,7 +115,7 @@ def test_steps_come_in_the_order_of_their_format(empty: Interop) -> None:
 def test_a_format_registered_twice_has_its_steps_once(empty: Interop) -> None:
     """To register an equal format again is harmless."""
     for _ in range(2):
-        expand(empty, Copy(act), Cast(act))
+        filled_in(empty, Copy(act), Cast(act))
     assert len(empty.conversions()) == 2
 
 
@@ -129,8 +123,7 @@ def test_a_format_registered_twice_has_its_steps_once(empty: Interop) -> None:
     ("steps", "message"),
     [
         (["copy"], r"format 'a' with unary=\['copy'\]"),
-        (Copy(act), "format 'a' with unary=Copy"),
-        ([UnaryStep()], r"format 'a' with unary=\[UnaryStep"),
+        (Copy(act), "format 'a' with unary=Conversion"),
         ([Copy("act")], "format 'a' with unary.function='act'"),  # type: ignore[arg-type]
         ([Copy(act, takes="grad")], "format 'a' with unary.takes='grad'"),  # type: ignore[arg-type]
         ([Cast(act, {"flaot32"})], "conversion a → a with the unknown dtype 'flaot32'"),
@@ -142,11 +135,3 @@ def test_malformed_steps_are_refused(empty: Interop, steps: Any, message: str) -
     with pytest.raises(PluginError, match=message):
         empty.register(Format("a", unary=steps))
     assert not empty.formats()
-
-
-def test_a_step_on_the_host_alone_is_one_conversion() -> None:
-    """A cost for devices makes no conversion where no device is named."""
-    step = Copy(print, devices={"cpu"}, device_cost=Cost(1e-6))
-    format_ = Format("a", dtypes={"float32"}, devices=("cpu", "cuda"), unary=(step,))
-    (conversion,) = unary_conversions(format_)
-    assert conversion.devices == {"cpu"}
