@@ -296,10 +296,10 @@ def _batches(groups: Iterable[_Group], keywords: Keywords) -> Iterator[list[_Gro
     traced call, each of which leaves a receipt with its time, and of one that names a stream.
     """
     at_once: dict[object, list[_Group]] = {}
-    is_in_trace, is_in_f_order = is_traced(), keywords.order == "F"
+    is_in_trace = is_traced()
     for group in groups:
         plan, chosen = group.plan, group.table.request.step_keywords(keywords)
-        if is_in_trace or chosen or plan.batch is None or not plan.is_known or is_in_f_order:
+        if is_in_trace or chosen or plan.batch is None or not plan.is_known:
             yield [group]
         else:
             at_once.setdefault(plan.key, []).append(group)

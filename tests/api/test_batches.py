@@ -9,7 +9,7 @@ import pytest
 import interop
 from interop import Conversion, Cost, Format, Interop, Spec
 from interop.errors import ConversionError
-from interop.plugin import Cast, Declined
+from interop.plugin import Cast, Copy, Declined
 from interop.plugin.advanced import Advanced
 
 MIB = 2**20
@@ -242,6 +242,29 @@ def test_steps_before_the_batch_are_made(mine: Interop, calls: Calls) -> None:
     assert [(x.number, x.dtype, x.nbytes) for x in results] == [
         (n, "float32", 4 * MIB) for n in range(3)
     ]
+
+
+def test_leaves_cross_at_once_and_are_turned_one_by_one(calls: Calls) -> None:
+    """With ``order="F"`` the step before the one that turns elements takes all leaves at once."""
+
+    def turn(leaf: Leaf) -> Leaf:
+        calls.append(f"turn {leaf.number}")
+        return leaf
+
+    mine, turned = Interop(plugins=False), frozenset({"noncontiguous", "fortran"})
+    shared: dict[str, Any] = {
+        "types": (f"{__name__}:Leaf",),
+        "describe": lambda leaf: describe(leaf)._replace(shape=(2, leaf.nbytes // 2)),
+        "dtypes": {"uint8"},
+    }
+    mine.register(
+        Format("there", devices=("cuda",), **shared),
+        Format("here", carries=turned, unary=(Copy(turn, adds=turned),), **shared),
+        download(calls),
+    )
+    tree = leaves(3)
+    check(mine.convert_tree(tree, to="here", order="F"), tree)
+    assert calls == [0, "turn 0", [1, 2], "turn 1", "turn 2"]
 
 
 def test_progress_counts_the_bytes_of_batches(
