@@ -321,8 +321,7 @@ class Recognition:
                 return f"; convert what its {name}() returns."
         if is_like_mapping(type_) or hasattr(type_, "__dataclass_fields__"):
             return _MOVES[Mapping]
-        is_read = hasattr(type_, "shape") or hasattr(type_, "get_shape")
-        if is_read and hasattr(type_, "__getitem__"):
+        if hasattr(type_, "shape") and hasattr(type_, "__getitem__"):
             return "; convert x[...], which reads it."
         return "; convert each item that it yields." if issubclass(type_, Iterable) else ""
 

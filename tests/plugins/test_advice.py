@@ -8,7 +8,6 @@ from datetime import date
 from decimal import Decimal
 from importlib import import_module
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -21,7 +20,7 @@ import pytest
 import torch
 
 import interop
-from interop.errors import InteropError, RefusedError, UnknownValueError
+from interop.errors import InteropError, RefusedError
 from tests.cases import together
 
 
@@ -142,20 +141,6 @@ def test_the_moves_of_lists_of_several_shapes_work() -> None:
         assert [tuple(a.shape) for a in interop.convert_tree(x, to="torch")] == [(2, 3), (3, 2)]
     padded = [np.pad(a, [(0, 3 - n) for n in a.shape]) for a in map(np.asarray, x)]
     assert interop.convert(padded, to="torch").sum(dim=(1, 2)).tolist() == [6, 6]
-
-
-@pytest.mark.extra("safetensors")
-def test_the_move_of_a_slice_of_a_file_works(tmp_path: Path) -> None:
-    """A slice of safetensors, whose class names no module, is refused with what reads it."""
-    from safetensors import safe_open
-    from safetensors.torch import save_file
-
-    save_file({"w": torch.arange(6.0).reshape(2, 3)}, tmp_path / "w.safetensors")
-    with safe_open(tmp_path / "w.safetensors", "torch") as opened:
-        part = opened.get_slice("w")
-        with pytest.raises(UnknownValueError, match=r"convert x\[\.\.\.\], which reads it"):
-            interop.convert(part, to="numpy")
-        assert interop.convert(part[...], to="numpy").tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def objects(*elements: Any) -> np.ndarray:

@@ -215,7 +215,6 @@ def test_a_misspelt_device_is_refused_at_once() -> None:
         (instance(collect=len), "pass the arrays in it, or register a Format"),
         (instance(keys=len, __getitem__=len), "interop.convert_tree converts the arrays in it"),
         (instance(shape=(2,), __getitem__=len), r"convert x\[\.\.\.\], which reads it"),
-        (instance(get_shape=len, __getitem__=len), r"convert x\[\.\.\.\], which reads it"),
         (make_dataclass("Batch", ["image"])(ARRAY), "convert_tree converts the arrays in it"),
         (DataLoader([ARRAY]), "convert each item that it yields"),  # type: ignore[arg-type]
         (pack_sequence([torch.ones(2)]), "PackedSequence of torch.Tensor and NoneType is not one"),
