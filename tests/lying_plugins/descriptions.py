@@ -105,7 +105,7 @@ def keeps_specs_by_id(grid: Grid) -> Spec:
     return _SPECS.setdefault(id(grid), describe(grid))
 
 
-@format_liar("describe", "describe", "which has to be the name of a dtype")
+@format_liar("describe", "describe", "which has to be of type str or NoneType")
 def dtype_object(grid: Grid) -> Spec:
     """Describes a dtype by an object of NumPy."""
     return describe(grid)._replace(dtype=grid.numbers.dtype)
