@@ -11,9 +11,7 @@ import logging
 import os
 import re
 import sys
-import threading
 from collections.abc import Callable, Iterable, Mapping, Set
-from contextlib import suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from importlib import import_module
@@ -38,9 +36,6 @@ from .precedence import Conflict, declared_by, replacements
 
 GROUP = "interop"
 _BLOCKING = "INTEROP_DISABLE_PLUGINS"
-
-#: Seconds after which the log says that a plugin of another distribution is still being loaded.
-_PATIENCE = 10.0
 
 _log = logging.getLogger("interop")
 
@@ -109,24 +104,17 @@ def declared_in(point: EntryPoint, origin: Provenance) -> list[Declared] | Plugi
     module, entries = _kept.get((origin, point.value), (None, []))
     if module is not None and module is sys.modules.get(point.module):
         return entries
-    # Only the user can stop an import that hangs.
-    remark = f"was still being loaded; to leave it out set {_BLOCKING}={origin.plugin}"
-    timer = threading.Timer(_PATIENCE, _log.warning, ("%s %s", _named(origin), remark))
-    timer.daemon = True
     token = _loading.set(origin)
     try:
-        if origin.distribution != OWN:
-            with suppress(RuntimeError):  # no thread can be started while Python exits
-                timer.start()
         module = _module(point)
         entries = declared_by(declarations_of(module, origin), origin)
-    except KeyboardInterrupt as interruption:
+    except KeyboardInterrupt as interruption:  # only the user can stop an import that hangs
+        remark = f"was still being loaded; to leave it out set {_BLOCKING}={origin.plugin}"
         interruption.add_note(f"{_named(origin)} {remark}")
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is disables this plugin alone
         return _failed(origin, error_text(error))
     finally:
-        timer.cancel()
         _loading.reset(token)
     _kept[origin, point.value] = module, entries
     return entries

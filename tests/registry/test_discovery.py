@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import threading
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -60,21 +59,6 @@ def _plugins(registry: Registry) -> tuple[discovery.Plugin, ...]:
     """Load the plugins into a registry, and return what became of them."""
     registry.loader.load_all()
     return registry.loader.plugins
-
-
-def test_plugins_are_loaded_while_python_exits(
-    installed: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """From Python 3.12 on no thread can be started then, and the one that warns is done without."""
-
-    def start(self: threading.Thread) -> None:
-        msg = "can't create new thread at interpreter shutdown"
-        raise RuntimeError(msg)
-
-    installed(ring=_formats("ring"))
-    monkeypatch.setattr(threading.Thread, "start", start)
-    (plugin,) = _plugins(Registry(plugins=True))
-    assert plugin.state == "loaded"
 
 
 def test_a_good_plugin_is_loaded_and_counted(installed: Callable[..., None]) -> None:
