@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Set
 from contextvars import ContextVar
@@ -106,7 +105,7 @@ def declared_in(point: EntryPoint, origin: Provenance) -> list[Declared] | Plugi
         return entries
     token = _loading.set(origin)
     try:
-        module = _module(point)
+        module = import_module(point.value)
         entries = declared_by(declarations_of(module, origin), origin)
     except KeyboardInterrupt as interruption:  # only the user can stop an import that hangs
         remark = f"was still being loaded; to leave it out set {_BLOCKING}={origin.plugin}"
@@ -118,15 +117,6 @@ def declared_in(point: EntryPoint, origin: Provenance) -> list[Declared] | Plugi
         _loading.reset(token)
     _kept[origin, point.value] = module, entries
     return entries
-
-
-def _module(point: EntryPoint) -> ModuleType:
-    """Return the module that an entry point names, and refuse one that names anything else."""
-    name = point.value
-    if not re.fullmatch(r"\w+(\.\w+)*", name):
-        msg = f"its entry point is {name!r}; name the module with the hook: 'package.module'."
-        raise PluginError(msg)
-    return import_module(name)
 
 
 def _blocked() -> set[str]:
@@ -294,7 +284,7 @@ def problems(distribution: str, name: str) -> list[Problem]:
     """Load one plugin, and return what it says is wrong with its framework."""
     for point, origin in found():
         if (origin.distribution, origin.plugin) == (distribution, name):
-            declared = declarations_of(_module(point), origin)
+            declared = declarations_of(import_module(point.value), origin)
             finders = [finder for finder in declared if isinstance(finder, Problems)]
             return [problem for finder in finders for problem in _found_by_plugin(finder, origin)]
     return []
