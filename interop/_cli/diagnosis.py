@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from interop._model.display import one_line
 from interop._model.extension import Problem
 from interop._model.provenance import OWN, Provenance, normal
+from interop._model.suggestion import suggestion
 from interop._recognition.installed import importable
 from interop._registry.declared import DeclaredFormat
-from interop._registry.discovery import problem_of_blocking
+from interop._registry.discovery import blocked_names
 from interop._version import __version__
 
 from .probe import Probed, probe
@@ -307,7 +308,19 @@ def _plugin_findings(interop: Interop) -> Iterator[Finding]:
             part = "is not loaded" if plugin.state == "failed" else "is at fault"
             problem = f"the plugin {plugin.name!r} {part}: {plugin.reason}"
             yield Finding(plugin.distribution, problem, fix)
-    if problem := problem_of_blocking(interop.plugins()):
+    yield from _findings_on_blocking(interop)
+
+
+def _findings_on_blocking(interop: Interop) -> Iterator[Finding]:
+    """Yield the names in INTEROP_DISABLE_PLUGINS that belong to no plugin."""
+    names = [name for plugin in interop.plugins() for name in plugin[:2]]
+    installed = {normal(name): name for name in names}
+    for unknown in sorted(blocked_names() - installed.keys()):
+        hint = suggestion(unknown, installed, "'interop plugins' lists them.")
+        problem = (
+            f"INTEROP_DISABLE_PLUGINS names {unknown!r}, which is neither an installed plugin nor "
+            f"a distribution with one; {hint}"
+        )
         yield Finding("INTEROP_DISABLE_PLUGINS", problem, "correct the name, or leave it out")
 
 

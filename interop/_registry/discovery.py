@@ -26,7 +26,6 @@ from interop._model.extension import Declaration, NoTrace, Problem, Problems
 from interop._model.foreign import error_text
 from interop._model.format import Format, package
 from interop._model.provenance import OWN, Provenance, normal
-from interop._model.suggestion import suggestion
 from interop.errors import PluginError
 
 from . import hooks
@@ -82,7 +81,7 @@ class Plugin(NamedTuple):
 
 def blocked(origin: Provenance) -> Plugin | None:
     """Return a plugin that is blocked, or None if it is not."""
-    if _blocked().isdisjoint({normal(origin.plugin), normal(origin.distribution)}):
+    if blocked_names().isdisjoint({normal(origin.plugin), normal(origin.distribution)}):
         return None
     return Plugin(*origin, "blocked", f"disabled by {_BLOCKING}")
 
@@ -119,23 +118,10 @@ def declared_in(point: EntryPoint, origin: Provenance) -> list[Declared] | Plugi
     return entries
 
 
-def _blocked() -> set[str]:
+def blocked_names() -> set[str]:
+    """Return the names of plugins and distributions that are blocked."""
     names = os.environ.get(_BLOCKING, "").split(",")
     return {normal(name.strip()) for name in names} - {""}
-
-
-def problem_of_blocking(plugins: Iterable[Plugin | Provenance]) -> str:
-    """Say which names in INTEROP_DISABLE_PLUGINS belong to no plugin; "" if all belong to one."""
-    names = [name for plugin in plugins for name in plugin[:2]]
-    installed = {normal(name): name for name in names}
-    unknown = sorted(_blocked() - installed.keys())
-    if not unknown:
-        return ""
-    hint = suggestion(unknown[0], installed, "'interop plugins' lists them.")
-    return (
-        f"{_BLOCKING} names {', '.join(map(repr, unknown))}, which is neither an installed plugin "
-        f"nor a distribution with one; {hint}"
-    )
 
 
 def _failed(origin: Provenance, reason: str) -> Plugin:

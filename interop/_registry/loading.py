@@ -101,11 +101,9 @@ class Loader:
         None waits whose words stand in a declaration of another distribution, which may be about
         its formats.
         """
-        from .discovery import blocked, declared_in, found, problem_of_blocking, words_of
+        from .discovery import blocked, declared_in, found, words_of
 
         answers: dict[_Point, _Answer] = {point: blocked(point[1]) for point in found()}
-        if problem := problem_of_blocking(origin for _, origin in answers):
-            _log.warning("%s", problem)
         waiting = {point: words_of(*point) for point, plugin in answers.items() if plugin is None}
         answers |= {point: declared_in(*point) for point, words in waiting.items() if not words}
         lists = [answer for answer in answers.values() if type(answer) is list]

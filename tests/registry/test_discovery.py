@@ -324,13 +324,11 @@ def test_plugins_are_blocked_by_name(
 
 
 def test_a_blocked_plugin_is_named_where_its_format_is_asked_for(
-    installed: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    installed: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Asking for what is blocked says so; a name in the variable that blocks nothing is reported."""
+    """Asking for what is blocked says so."""
     installed(first=_formats("x"), two=_formats("two"), odd={"INTEROP_API": 0})
-    monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", "two,frist")
+    monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", "two")
     instance = interop.Interop()
     for to, reason in (
         ("two", r"its plugin is not loaded \(disabled by INTEROP_DISABLE_PLUGINS\)"),
@@ -339,8 +337,6 @@ def test_a_blocked_plugin_is_named_where_its_format_is_asked_for(
     ):
         with pytest.raises(interop.errors.UnknownTargetError, match=reason):
             instance.plan([1.0], to=to)
-    assert "INTEROP_DISABLE_PLUGINS names 'frist', which is neither" in caplog.text
-    assert "did you mean 'first'?" in caplog.text
 
 
 def test_no_plugin_at_all_says_that_the_metadata_is_missing(
