@@ -170,11 +170,9 @@ def _order(pair: tuple[EntryPoint, Provenance]) -> tuple[bool, str, str]:
 def found() -> list[tuple[EntryPoint, Provenance]]:
     """Return the entry points of all plugins, the bundled ones first.
 
-    They are read again if `sys.path` or a folder on it changed. As in `importlib.metadata`, a
-    folder changes when something is added to it or removed.
+    They are read again if `sys.path` changed.
     """
-    finders = [id(finder) for finder in sys.meta_path if hasattr(finder, "find_distributions")]
-    points = _found_by(entry_points, *finders, *map(_state, sys.path))
+    points = _found_by(entry_points, *sys.path)
     if not points:
         msg = (
             "no plugin is installed, not even interop's own: the metadata of the distribution "
@@ -191,14 +189,6 @@ def _found_by(
 ) -> list[tuple[EntryPoint, Provenance]]:
     points = set(find(group=GROUP))
     return sorted(((point, provenance_of(point)) for point in points), key=_order)
-
-
-def _state(folder: str) -> tuple[str, int, int] | None:
-    try:
-        status = os.stat(folder or os.curdir)
-    except (OSError, ValueError):
-        return None
-    return os.path.abspath(folder), status.st_ino, status.st_mtime_ns
 
 
 def provenance_of(point: EntryPoint) -> Provenance:
