@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from contextvars import ContextVar
-from typing import NamedTuple
 
 #: Whether the caller has typed a command.
 on_command_line: ContextVar[bool] = ContextVar("interop_on_command_line", default=False)
 
+#: A keyword in a text: in braces, perhaps with its value behind a colon.
+_PLACEHOLDER = re.compile(r"\{(to|dtype|device|copy|allow|forbid)(?::([^{}]+))?\}")
 _TRUTHS = {"True": True, "False": False}
 
 
@@ -50,27 +52,8 @@ def keywords(**values: object) -> str:
     return separator.join(keyword(name, value) for name, value in values.items())
 
 
-class _Placeholder(NamedTuple):
-    """A keyword in a text: in braces, with its value behind a colon."""
-
-    name: str
-
-    def __format__(self, value: str) -> str:
-        return keyword(self.name, _TRUTHS.get(value, value or None))
-
-
-_PLACEHOLDERS = {
-    name: _Placeholder(name) for name in ("to", "dtype", "device", "copy", "allow", "forbid")
-}
-
-
 def reworded(text: str) -> str:
     """Return a plugin's text with each placeholder written as the caller writes that keyword.
-
-    Raises
-    ------
-    LookupError, ValueError
-        Something else than a keyword is in braces. The text doubles its own braces.
 
     Examples
     --------
@@ -81,4 +64,4 @@ def reworded(text: str) -> str:
     'with --allow gather, --copy or a narrower --dtype'
     >>> on_command_line.reset(token)
     """
-    return text.format_map(_PLACEHOLDERS)
+    return _PLACEHOLDER.sub(lambda m: keyword(m[1], _TRUTHS.get(m[2], m[2])), text)

@@ -196,7 +196,7 @@ class Limits(NamedTuple):
         beginning of the names of dtypes that are not of numbers, an effect that is refused, or a
         type, as ``"module:Class"``, of values that are not arrays but hold or make some.
         A keyword of the caller's is written as ``{dtype}`` or ``{dtype:float32}``, because a
-        command has options in its place; braces of the text itself are doubled.
+        command has options in its place. Other braces are text.
     """
 
     unsupported: Mapping[str, Set[str]] = _NOTHING

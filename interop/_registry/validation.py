@@ -16,7 +16,6 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.device import misspelt_type
-from interop._model.dialect import reworded
 from interop._model.dtype import DTYPES, ZEROLESS, unknown_dtype
 from interop._model.effect import DERIVED, EFFECTS, WRITING
 from interop._model.extension import Container, Declaration, DtypeNames
@@ -295,18 +294,6 @@ def _impossible_format(format_: Format) -> str:
     zeroless = sorted(format_.dtypes & ZEROLESS) if format_.index_dtypes else ()
     if zeroless:
         return f"index_dtypes and the dtype {zeroless[0]!r}, which has no zero to leave out"
-    return _unreadable_hint(format_.limits.refusal_hints)
-
-
-def _unreadable_hint(hints: Mapping[str, str]) -> str:
-    for name, hint in hints.items():
-        try:
-            reworded(hint)
-        except (LookupError, ValueError):
-            return (
-                f"limits.refusal_hints[{name!r}], {hint!r}, where something else than a keyword "
-                "stands in braces; double the braces that belong to the text"
-            )
     return ""
 
 

@@ -143,6 +143,14 @@ def test_the_moves_of_lists_of_several_shapes_work() -> None:
     assert interop.convert(padded, to="torch").sum(dim=(1, 2)).tolist() == [6, 6]
 
 
+def test_the_move_of_records_with_gaps_works() -> None:
+    """Records whose fields do not adjoin are refused with what makes an array of each field."""
+    x = np.zeros(2, {"names": ["a"], "formats": ["f4"], "offsets": [4], "itemsize": 16})
+    with pytest.raises(RefusedError, match=r"interop\.convert_tree .*; x\['name'\] is one field"):
+        interop.convert(x, to="torch")
+    assert interop.convert(x["a"], to="torch").tolist() == [0, 0]
+
+
 def objects(*elements: Any) -> np.ndarray:
     """Return an array of objects, which NumPy does not look into."""
     array = np.empty(len(elements), object)

@@ -79,7 +79,7 @@ _HINTS = {
     **dict.fromkeys(("<U", ">U", "|S", "StringDType"), _TEXT),
     "datetime64": "x.astype('int64') counts its units from 1970 on; NaT is the least integer.",
     "timedelta64": "x.astype('int64') counts its units; NaT is the least integer.",
-    **dict.fromkeys(("[(", "{{'names'"), _RECORDS),
+    **dict.fromkeys(("[(", "{'names'"), _RECORDS),
     "void16": "x.view(ml_dtypes.bfloat16) makes numbers of bfloat16, which .npz files call void.",
     "not_numbers": "its elements are objects and no numbers; x.astype(float) reads the numbers in "
     "text, and x.tolist() makes a list.",
