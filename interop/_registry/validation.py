@@ -16,7 +16,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.device import misspelt_type
-from interop._model.dtype import DTYPES, ZEROLESS, unknown_dtype
+from interop._model.dtype import DTYPES, unknown_dtype
 from interop._model.effect import DERIVED, EFFECTS, WRITING
 from interop._model.extension import Container, Declaration, DtypeNames
 from interop._model.format import Format, package
@@ -289,12 +289,8 @@ def _impossible_format(format_: Format) -> str:
         return "no name"
     if not format_.devices:
         return "no devices"
-    if problems := [*filter(None, map(_too_wide, (*format_.types, *format_.naming_types)))]:
-        return problems[0]
-    zeroless = sorted(format_.dtypes & ZEROLESS) if format_.index_dtypes else ()
-    if zeroless:
-        return f"index_dtypes and the dtype {zeroless[0]!r}, which has no zero to leave out"
-    return ""
+    problems = map(_too_wide, (*format_.types, *format_.naming_types))
+    return next(filter(None, problems), "")
 
 
 def _impossible_conversion(conversion: Conversion) -> str:
@@ -309,9 +305,6 @@ def _impossible_conversion(conversion: Conversion) -> str:
             f"the effect {derived[0]!r}, which follows from the specs of the values on the way: "
             "interop adds it to every step that has it, so leave it out"
         )
-    for field in ("dtypes", "devices", "ndims", "index_dtypes"):
-        if getattr(conversion, field) == frozenset():
-            return f"no {field}, so that it takes no value; leave the field out to take all"
     if conversion.changes - {"dtype", "device"}:
         return f"changes={sorted(conversion.changes)}"
     if conversion.like - DIVISIONS:

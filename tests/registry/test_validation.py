@@ -30,10 +30,6 @@ from tests.cases import together
         (Format("a", types=("builtins:object",)), "which everything may be an instance of"),
         (Format("a", types=("collections.abc:Sized",)), "the type collections.abc:Sized, which"),
         (Format("a", devices=()), "no devices"),
-        (
-            Format("a", dtypes={"float8_e8m0fnu"}, index_dtypes={"int32"}),
-            "has no zero to leave out",
-        ),
         (Format("a", dtypes="float32"), "dtypes='float32'"),  # type: ignore[arg-type]
         (Format("a", dtypes=[1]), r"dtypes=\[1\]"),  # type: ignore[arg-type]
         (Format("a", ndims={"1"}), r"ndims=\{'1'\}"),  # type: ignore[arg-type]
@@ -70,9 +66,6 @@ from tests.cases import together
             Conversion("a", "b", print, result=Result(devices={"cdua"})),
             "type 'cdua' in result.devices; did you mean 'cuda'",
         ),
-        (Conversion("a", "b", print, dtypes=set()), "no dtypes, so that it takes no value"),
-        (Conversion("a", "b", print, devices=()), "no devices, so that it takes no value"),  # type: ignore[arg-type]
-        (Conversion("a", "b", print, ndims=set()), "no ndims, so that it takes no value"),
         (DtypeNames("builtins:object", str), "which everything may be an instance of"),
         (DtypeNames("collections.abc:Hashable", str), "which everything may be an instance of"),
         (DtypeNames("float32", str), "'float32'; write it as 'module:Class'"),
