@@ -27,7 +27,6 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
-from interop._model.dialect import on_command_line
 from interop._model.display import text_table
 from interop._model.provenance import OWN, Provenance
 from interop.errors import BadRequestError, InteropError, UnknownTargetError, UnknownValueError
@@ -95,17 +94,13 @@ def reports_errors(command: Callable[_Parameters, None]) -> Callable[_Parameters
 
     @wraps(command)
     def run(*args: _Parameters.args, **options: _Parameters.kwargs) -> None:
-        token = on_command_line.set(True)
-        try:
-            with _documents_only() if options.get("as_json") else nullcontext():
-                try:
-                    command(*args, **options)
-                except _USAGE_ERRORS as error:
-                    misused(str(error))
-                except InteropError as error:
-                    fail(str(error))
-        finally:
-            on_command_line.reset(token)
+        with _documents_only() if options.get("as_json") else nullcontext():
+            try:
+                command(*args, **options)
+            except _USAGE_ERRORS as error:
+                misused(str(error))
+            except InteropError as error:
+                fail(str(error))
 
     return run
 

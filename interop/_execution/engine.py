@@ -9,7 +9,6 @@ from math import prod
 
 from interop._model.caller import warn_caller
 from interop._model.device import device_type
-from interop._model.dialect import keyword
 from interop._model.display import readable
 from interop._model.dtype import imaginary_loss, itemsize
 from interop._model.format import LINES, Format
@@ -361,7 +360,7 @@ def _shortage(step: Step, spec: Spec, needed: int, available: int) -> str:
         subject, move = "the compressed form of", "ask for a format of coordinates or"
     return (
         f"{subject} {spec} takes {readable(needed)}, but only {readable(available)} of memory is "
-        f"available; {move} a narrower {keyword('dtype')}, or convert it in parts."
+        f"available; {move} a narrower dtype=, or convert it in parts."
     )
 
 

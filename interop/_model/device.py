@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from interop.errors import BadRequestError
 
-from .dialect import keyword
+from .display import keyword
 from .suggestion import resembling
 
 #: Page-locked memory, which is a part of the host.

@@ -106,3 +106,27 @@ def one_line(text: str) -> str:
 def counted_axes(count: int) -> str:
     """Return a number of axes as people write it."""
     return {0: "no axes", 1: "1 axis"}.get(count, f"{count} axes")
+
+
+def keyword(name: str, value: object) -> str:
+    """Return a keyword with its value as a call writes it; a set's items in order.
+
+    Examples
+    --------
+    >>> keyword("allow", {"narrow", "detach"})
+    "allow={'detach', 'narrow'}"
+    """
+    if isinstance(value, (set, frozenset)):
+        return f"{name}={{{', '.join(map(repr, sorted(value)))}}}"
+    return f"{name}={value!r}"
+
+
+def keywords(**values: object) -> str:
+    """Return several keywords as a call writes them.
+
+    Examples
+    --------
+    >>> keywords(dtype="int8", copy=True)
+    "dtype='int8', copy=True"
+    """
+    return ", ".join(keyword(name, value) for name, value in values.items())

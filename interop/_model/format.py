@@ -195,8 +195,6 @@ class Limits(NamedTuple):
         trait of its own that keeps a value from leaving, a dtype that it does not hold, the
         beginning of the names of dtypes that are not of numbers, an effect that is refused, or a
         type, as ``"module:Class"``, of values that are not arrays but hold or make some.
-        A keyword of the caller's is written as ``{dtype}`` or ``{dtype:float32}``, because a
-        command has options in its place. Other braces are text.
     """
 
     unsupported: Mapping[str, Set[str]] = _NOTHING

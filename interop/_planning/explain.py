@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, islice, product
 from operator import itemgetter
 
-from interop._model.dialect import keyword, keywords, reworded
-from interop._model.display import counted_axes
+from interop._model.display import counted_axes, keyword, keywords
 from interop._model.dtype import DTYPES, common_first, unknown_dtype
 from interop._model.effect import EFFECTS
 from interop._model.format import Format
@@ -41,7 +40,7 @@ _HINTS = {
     }.items()
 }
 _HINTS["untyped"] = (
-    "interop.convert's {dtype:float64} makes numbers of objects and decimals that all are numbers."
+    "interop.convert's dtype='float64' makes numbers of objects and decimals that all are numbers."
 )
 
 #: How many refused routes a message names, and how many conversions with their objections.
@@ -176,12 +175,12 @@ def explanation(
         steps, effects = nearest[0]
         text = f"{request_text}; the nearest routes are refused:\n{routes}\n"
         hints = _hints(planner.graph, spec)
-        others = [reworded(hints[effect]) for effect in sorted(effects & hints.keys())]
+        others = [hints[effect] for effect in sorted(effects & hints.keys())]
         is_cast = not request.dtype and steps[-1].after.dtype != spec.dtype
         if is_cast or "narrow" in effects:
             for name in request.formats:
                 hint = planner.graph.formats[name].limits.refusal_hints.get(spec.dtype or "")
-                others += [reworded(hint)] if hint else []
+                others += [hint] if hint else []
         moves = [
             f"To permit the nearest, {_advice(effects, request, steps)}.",
             *others,
@@ -221,7 +220,7 @@ def _kept_by_itself(planner: Planner, spec: Spec, request: Request) -> str:
             traits, reason = starts, f"{spec.dtype} is not a dtype of numbers; "
     if not traits and not reason:
         return ""
-    moves = [reworded(hints[key]) for key in (*traits, *words)]
+    moves = [hints[key] for key in (*traits, *words)]
     if able := _able(planner, spec, request, traits):
         moves.append(f"Or ask for {keyword('to', able)}, which has such values.")
     return reason + " ".join(moves)
@@ -286,15 +285,12 @@ def _missing_conversion(graph: Graph, spec: Spec, request: Request) -> str:
         return _unreachable(graph, spec, request)
     if any(goal.requires for goal in goals(graph, spec, request).values()):
         return (
-            f"nothing divides it as the value given as like= is; pass {keyword('to')} instead, and "
+            "nothing divides it as the value given as like= is; pass to= instead, and "
             "divide the result in its own framework."
         )
     if not request.like and all(map(graph.needs_like, request.formats)):
         target = " or ".join(request.formats)
-        return (
-            f"{target} values are sharded; pass one as {keyword('like')} to shard the result the "
-            "same way."
-        )
+        return f"{target} values are sharded; pass one as like= to shard the result the same way."
     towards_goal = [way for way in conversions if way.target.name in names & distance.keys()]
     towards_goal.sort(key=lambda way: (distance[way.target.name], *_sacrifice(way)))
     return _objections(graph, spec, request, towards_goal, transfers)
@@ -396,11 +392,11 @@ def _impossible_goal(graph: Graph, spec: Spec, request: Request) -> str:
     dtype = request.dtype or spec.dtype
     holder = graph.formats[spec.wrapped] if spec.wrapped and target.wrapper else target
     if dtype is not None and dtype in holder.limits.refusal_hints:
-        return reworded(holder.limits.refusal_hints[dtype])
+        return holder.limits.refusal_hints[dtype]
     device = request.device or target.home(spec.device) or target.devices[0]
     dtypes = held(graph, spec, target, device)
     names = listed(common_first(dtypes)) if dtypes else "none"
-    return f"{name} does not hold {dtype}; ask for one of these with {keyword('dtype')}: {names}."
+    return f"{name} does not hold {dtype}; ask for one of these with dtype=: {names}."
 
 
 def _other_axes(graph: Graph, spec: Spec, targets: list[Format]) -> str:

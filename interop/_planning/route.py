@@ -139,7 +139,7 @@ class Route:
         """
         return {
             "source": self.spec.as_dict(),
-            "request": self.request.text,
+            "request": str(self.request),
             "result": self.result.as_dict(),
             "zero_copy": self.zero_copy,
             "aliases": self.aliases,

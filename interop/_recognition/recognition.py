@@ -16,7 +16,6 @@ from os import PathLike
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
 from typing import TypeVar
 
-from interop._model.dialect import reworded
 from interop._model.extension import DtypeNames
 from interop._model.foreign import blame, error_text, unreadable
 from interop._model.format import Format, Labels, package
@@ -303,7 +302,7 @@ class Recognition:
         module = "" if type_.__module__ == "builtins" else f"{type_.__module__}."
         move = next(move for base, move in _MOVES.items() if issubclass(type_, base))
         if hint := self.hint(type_):
-            move = f"; {reworded(hint)}"
+            move = f"; {hint}"
         elif move is _MOVES[object]:
             move = self._own_move(type_) or move
         return f"{module}{type_.__qualname__} is not an array type interop recognises{move}"

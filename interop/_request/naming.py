@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from interop._model.device import NICKNAMES, device_name, device_type
-from interop._model.dialect import keyword, keywords
+from interop._model.display import keyword, keywords
 from interop._model.dtype import (
     DTYPE_WORDS,
     DTYPES,

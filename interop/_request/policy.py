@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
-from interop._model.dialect import keyword
+from interop._model.display import keyword
 from interop._model.effect import EFFECTS
 from interop._model.frames import shortened
 from interop._model.suggestion import listed, suggestion
@@ -154,7 +154,7 @@ def _adjusted(base: Policy, allow: Iterable[str], forbid: Iterable[str]) -> Poli
     if contradictory:
         msg = (
             f"{contradictory[0]!r} is both allowed and forbidden; name it in one of "
-            f"{keyword('allow')} and {keyword('forbid')}."
+            f"allow= and forbid=."
         )
         raise BadRequestError(msg)
     policy = Policy((base.permitted | allowed) - forbidden, (base.forbidden - allowed) | forbidden)

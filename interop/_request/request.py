@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from interop._model.dialect import keyword, on_command_line
+from interop._model.display import keyword
 from interop._model.effect import COPYING, LOCKING
 from interop._model.typing import CopyLike, OrderLike
 from interop._registry.registry import Registry
@@ -69,27 +69,15 @@ class Request(NamedTuple):
         chosen = {} if keywords.stream is None else {"stream": keywords.stream}
         return {**chosen, "like": keywords.like} if self.like else chosen
 
-    @property
-    def text(self) -> str:
-        """The request as a program writes it, also if a command made it."""
-        return ", ".join(
-            [" or ".join(self.formats), *(f"{name}={value}" for name, value in self._keywords())]
-        )
-
-    def _keywords(self) -> list[tuple[str, object]]:
+    def __str__(self) -> str:
         keywords = {
             "dtype": self.dtype,
             "device": self.device,
             "copy": self.copy,
             "order": self.order,
         }
-        return [(name, value) for name, value in keywords.items() if value is not None]
-
-    def __str__(self) -> str:
-        if not on_command_line.get():
-            return self.text
-        options = (keyword(name, value) for name, value in self._keywords())
-        return " ".join([" or ".join(self.formats), *options])
+        given = [f"{name}={value}" for name, value in keywords.items() if value is not None]
+        return ", ".join([" or ".join(self.formats), *given])
 
 
 def resolved(
@@ -115,7 +103,7 @@ def resolved(
     if contradictory:
         msg = (
             f"{keyword('copy', request.copy)} forbids {min(contradictory)!r}, which "
-            f"{keyword('allow')} permits; pass one of the two."
+            f"allow= permits; pass one of the two."
         )
         raise BadRequestError(msg)
     return request

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from interop._api.inspection import Inspection
 from interop._api.interop import Interop
-from interop._model.dialect import on_command_line
 from interop._model.extension import (
     Autodiff,
     Container,
@@ -157,11 +156,11 @@ def subjects_of(plugin: str | ModuleType) -> list[Subject]:
     if subjects:
         return sorted(subjects, key=lambda subject: subject.name)
     if not _is_importable(plugin):
-        listing = "'interop plugins'" if on_command_line.get() else "interop.plugins()"
         names = {name for e in entries for name in (e.name, _distribution(e))}
+        move = suggestion(plugin, names, "interop.plugins() lists the plugins.")
         msg = (
             f"{plugin!r} is not the name of a plugin, of a distribution with one, or of a module "
-            f"that can be imported; {suggestion(plugin, names, f'{listing} lists the plugins.')}"
+            f"that can be imported; {move}"
         )
         raise PluginError(msg)
     return [_of_module(plugin, "")]

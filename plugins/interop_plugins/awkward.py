@@ -47,7 +47,7 @@ _REFUSAL_HINTS = {
     "not_numbers": "only arrays and lists of numbers can be handed over; convert its fields "
     "(x['name'], or ak.unzip) one by one.",
     "drop_mask": "awkward.fill_none(x, ...) says what stands for what is missing, "
-    "awkward.drop_none(x) leaves it out, and {to:numpy.ma} keeps the mask. With drop_mask nulls "
+    "awkward.drop_none(x) leaves it out, and to='numpy.ma' keeps the mask. With drop_mask nulls "
     "become NaN in floats, but 0 in integers and False in bools, as if that had been measured.",
     "missing": "some of its elements may be missing; fill them (ak.fill_none), leave them out "
     "(ak.drop_none), or make a masked array (ak.to_numpy).",

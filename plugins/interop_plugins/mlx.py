@@ -89,7 +89,7 @@ _HINTS = {
     "that thread, or correct what it is computed from.",
     "float64": "MLX computes with float64 on the CPU only, and its default device is a GPU; "
     "make the CPU the default (mlx.core.set_default_device(mlx.core.cpu)) or ask for a narrower "
-    "{dtype}.",
+    "dtype=.",
 }
 
 #: The exceptions that NumPy and MLX raise when an array cannot be handed over.

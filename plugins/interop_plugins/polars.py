@@ -125,7 +125,7 @@ _REFUSAL_HINTS = {
     "of text, x.to_physical() of dates, spans and categories, x.explode() of lists.",
     "null_rows": "some of its rows are null, or elements of rows of several lengths; leave null "
     "rows out (drop_nulls), or make empty rows of them (fill_null([])), and fill the elements.",
-    "drop_mask": "x.fill_null(...) says what nulls become, and {to:numpy.ma} keeps them; so do "
+    "drop_mask": "x.fill_null(...) says what nulls become, and to='numpy.ma' keeps them; so do "
     "x.to_arrow() and x.to_pandas(use_pyarrow_extension_array=True). With drop_mask nulls "
     "become NaN in floats, but 0 in integers and False in bools, as if that had been measured.",
 }

@@ -66,13 +66,13 @@ _NDIMS = {
 }
 
 _REFUSAL_HINTS = {
-    "masked": "dask.array.ma.filled(x, ...) says what stands for what is masked, and {to:numpy.ma} "
+    "masked": "dask.array.ma.filled(x, ...) says what stands for what is masked, and to='numpy.ma' "
     "keeps the mask.",
     "foreign_chunks": "its chunks are of a type that interop does not recognise inside dask; make "
     "them NumPy's first (map_blocks), or compute the array and convert the result.",
     "grad": "its chunks are part of an autograd graph, which ends at the border of a task; detach "
     "them in the task that makes them.",
-    "complex32": "chunks come from NumPy, which has no complex32; ask for {dtype:complex64}.",
+    "complex32": "chunks come from NumPy, which has no complex32; ask for dtype='complex64'.",
 }
 
 

@@ -46,8 +46,7 @@ _FORTRAN = frozenset({"noncontiguous", "fortran"})
 _IMMUTABLE = frozenset({"immutable"})
 
 _LACKING = (
-    "not every SYCL device computes with it; ask for a narrower {dtype}, or for a {device} that "
-    "does."
+    "not every SYCL device computes with it; ask for a narrower dtype=, or for a device= that does."
 )
 _HINTS = {
     "private_context": "it lies on a part of a device, or in a context of its own, where nobody "

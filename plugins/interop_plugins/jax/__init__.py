@@ -74,18 +74,18 @@ _LONG = frozenset({"longdouble", "clongdouble"})
 _HINTS = {
     **{
         dtype: f"JAX holds {dtype} only while its option jax_enable_x64 is on; switch it on "
-        "(jax.config.update('jax_enable_x64', True)) or ask for a narrower {dtype}."  # the keyword
+        "(jax.config.update('jax_enable_x64', True)) or ask for a narrower dtype=."
         for dtype in describe.WIDE
     },
     "key<": "it holds keys of random numbers; jax.random.key_data(x) gives their bits.",
     "deleted": "its memory is gone, because it was deleted or donated to a function; convert it "
     "before that, or convert what the function returned.",
-    "gather": "What this process has of it are its value.addressable_shards. With {allow:gather} "
+    "gather": "What this process has of it are its value.addressable_shards. With allow='gather' "
     "every process that has a part must make this call.",
     "host_memory": "it lies in the host memory of an accelerator; put it on the device first "
     "(jax.device_put).",
     "sharded": "it lies on several devices, and the target reads from one; name that one "
-    "({device:cuda:0}), or ask for a format on the host, where it is gathered.",
+    "(device='cuda:0'), or ask for a format on the host, where it is gathered.",
     "invalid_indices": "it has indices below zero, or pointers that do not rise from zero to the "
     "number of elements, and other libraries do not check for either.",
 }

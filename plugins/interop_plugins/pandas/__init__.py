@@ -97,7 +97,7 @@ _COLUMNS = Cost(3e-5, 1e9)
 _OBJECTS = Cost(3e-5, 5e7)
 
 _NULL_HINTS = {
-    "drop_mask": "x.fillna(...) says what nulls become, and {to:numpy.ma} keeps them; so do "
+    "drop_mask": "x.fillna(...) says what nulls become, and to='numpy.ma' keeps them; so do "
     "pyarrow.array(x) and polars.from_pandas(x). With drop_mask nulls become NaN in floats, but 0 "
     "in integers and False in bools, as if that had been measured.",
 }

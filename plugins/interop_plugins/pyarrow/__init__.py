@@ -99,7 +99,7 @@ _REFUSAL_HINTS = {
     "several_dtypes": "its columns are of several types; cast them to one (its method cast), or "
     "choose those of one (a table's method select, a dataset's select_columns).",
     "unknown_dtype": "it has no columns; select at least one.",
-    "drop_mask": "x.fill_null(...) says what nulls become, and {to:numpy.ma} keeps them; so does "
+    "drop_mask": "x.fill_null(...) says what nulls become, and to='numpy.ma' keeps them; so does "
     "polars.from_arrow(x). With drop_mask nulls become NaN in floats, but 0 in integers and False "
     "in bools, as if that had been measured.",
 }

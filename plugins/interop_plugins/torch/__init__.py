@@ -114,7 +114,7 @@ _MATRICES = frozenset(range(2, 65))
 _INTERFACE = "cuda_array_interface"
 _SHARD_HINTS = {
     "gather": "What this process has of it is value.to_local(), at value.placements on "
-    "value.device_mesh. With {allow:gather} every process of the mesh must make this call.",
+    "value.device_mesh. With allow='gather' every process of the mesh must make this call.",
     "elsewhere": "its mesh is of other processes, and this one has nothing of it.",
 }
 
