@@ -124,7 +124,7 @@ def _check(annotation: Any) -> _Check:
         (inner,) = (_check(argument) for argument in arguments if argument is not NoneType)
         return lambda value: None if value is None else inner(value)
     if origin is Set:
-        return _names if arguments == (str,) else _counts
+        return lambda value: frozenset(_items(value, *arguments))
     if origin is tuple and arguments[0] is str:
         return lambda value: tuple(_items(value, str))
     if origin is tuple:
@@ -159,23 +159,7 @@ _SCALARS: dict[Any, _Check] = {
 
 _STANDARD = sys.stdlib_module_names
 
-#: The sets that were found to hold only strings, and those that hold only dtypes. Each is checked
-#: once, since most sets are declared many times.
-_sound: set[frozenset[Any]] = set()
-_real: set[frozenset[str]] = {frozenset()}
 _SPEC_FIELDS = frozenset(Spec._fields)
-
-
-def _names(value: Any) -> frozenset[str]:
-    if type(value) is frozenset and value in _sound:
-        return value
-    names = frozenset(_items(value, str))
-    _sound.add(names)
-    return names
-
-
-def _counts(value: Any) -> frozenset[int]:
-    return value if type(value) is frozenset else frozenset(_items(value, int))
 
 
 def _items(value: Any, kind: type) -> Iterable[Any]:
@@ -253,12 +237,9 @@ def _misspelt_device(devices: Iterable[str], field: str) -> str:
 def _unknown_dtype(named: Iterable[tuple[str, frozenset[str]]]) -> str:
     """Name a dtype in a field that does not exist, and the field; "" if all exist."""
     for field, dtypes in named:
-        if dtypes in _real:
-            continue
         if unknown := dtypes - DTYPES.keys():
             dtype = min(unknown)
             return f"the unknown dtype {dtype!r} in {field}; {unknown_dtype(dtype)}"
-        _real.add(dtypes)
     return ""
 
 
