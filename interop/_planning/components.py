@@ -7,7 +7,7 @@ same policy. A composite value is moved, cast or copied by moving, casting or co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -81,7 +81,7 @@ class Composite:
     If both are the same format, its steps are moves, casts and copies within that format.
     """
 
-    effects: Set[str] = frozenset()  # none is certain: they depend on the arrays' routes
+    effects: frozenset[str] = frozenset()  # none is certain: they depend on the arrays' routes
     losses = 0
     needs_like = False
 

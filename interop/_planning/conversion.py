@@ -357,21 +357,18 @@ class ResolvedConversion:
 class Unwrapping:
     """The way from a wrapper to the format of the value that it wraps."""
 
-    effects: Set[str] = frozenset()
+    effects: frozenset[str] = frozenset()
     losses = 0  # not every value has labels to lose
     writes = False
     aliases = True
 
     def __init__(self, source: Format, target: Format, provenance: Provenance) -> None:
+        assert source.wrapper is not None
         self.source = source
         self.target = target
+        self.latency = source.wrapper.seconds
+        self._unwrap = source.wrapper.unwrap
         self._provenance = provenance
-
-    @property
-    def latency(self) -> float:
-        """The seconds that unwrapping takes."""
-        assert self.source.wrapper is not None
-        return self.source.wrapper.seconds
 
     def takes_value(self, _spec: Spec) -> bool:
         """Tell whether it takes a value."""
@@ -379,7 +376,6 @@ class Unwrapping:
 
     def steps(self, spec: Spec, _question: Question, _route_of: RouteOf) -> Iterator[Step]:
         """Yield the step that unwraps a value."""
-        assert self.source.wrapper is not None
         labelled = not LABELLED.isdisjoint(spec.traits)
         traits = spec.traits - LABELLED
         yield Step(
@@ -392,7 +388,7 @@ class Unwrapping:
             latency=self.latency,
             writes=False,
             aliases=True,
-            call=self.source.wrapper.unwrap,
+            call=self._unwrap,
             origin=(self.source.name, "wrapper"),
         )
 

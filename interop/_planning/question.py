@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -38,20 +38,13 @@ class Way(Protocol):
     more, share less and take longer.
     """
 
-    @property
-    def source(self) -> Format: ...
-    @property
-    def target(self) -> Format: ...
-    @property
-    def effects(self) -> Set[str]: ...
-    @property
-    def losses(self) -> int: ...
-    @property
-    def writes(self) -> bool: ...
-    @property
-    def aliases(self) -> bool: ...
-    @property
-    def latency(self) -> float: ...
+    source: Format
+    target: Format
+    effects: frozenset[str]
+    losses: int
+    writes: bool
+    aliases: bool
+    latency: float
 
     def takes_value(self, spec: Spec) -> bool:
         """Tell whether the way can make steps of a value."""
