@@ -228,25 +228,15 @@ def declarations_of(module: ModuleType, origin: Provenance) -> list[Declaration]
         msg = "its interop_declarations is not marked with @hookimpl."
         raise PluginError(msg)
     answers = hook() or [None] * len(hook.get_hookimpls())  # pluggy leaves out answers of None
-    declarations = [declaration for answer in answers for declaration in _iterable(answer)]
+    declarations = [declaration for answer in answers for declaration in answer]
     for declaration in declarations:
         if isinstance(declaration, NoTrace):
             declaration.mark(lambda: None)  # if this fails, the plugin is disabled, and not later
     return declarations
 
 
-def _iterable(answer: object) -> Iterable[Declaration]:
-    if not isinstance(answer, Iterable):
-        msg = f"its hook returned {answer!r}; return a list of declarations."
-        raise PluginError(msg)
-    return answer
-
-
 def _check_version(module: ModuleType) -> None:
     written_for = getattr(module, "INTEROP_API", hooks.API_VERSION)
-    if type(written_for) is not int:
-        msg = f"INTEROP_API must be a number, such as {hooks.API_VERSION}, got {written_for!r}."
-        raise PluginError(msg)
     if written_for != hooks.API_VERSION:
         msg = (
             f"it was written for version {written_for!r} of interop.plugin, but this is version "

