@@ -152,19 +152,14 @@ class Registry(Recognition):
         """Register the declarations that a plugin makes for a module, if it names no format yet."""
         if self.named(module) or (self.loader.load_all() and self.named(module)):
             return
-        failure = None
         for namespaces, origin in list(self._all(Namespaces)):
             try:
                 declarations = list(namespaces.declare(module))
             except InteropError:
                 raise
-            except Exception as error:  # noqa: BLE001 - another may know the module
+            except Exception as error:
                 what = f"to={module.__name__}: declare of the Namespaces"
-                failure = blame(what, origin, f"raised {error_text(error)}")
-                failure.__cause__ = error
-                continue
+                raise blame(what, origin, f"raised {error_text(error)}") from error
             if declarations:
                 self.register(declarations, origin)
                 return
-        if failure is not None:
-            raise failure

@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -182,14 +181,6 @@ def test_a_step_that_raises_is_an_error_with_its_name(error: Exception) -> None:
         text = f"step, declared by interop-odd 1, failed on a odd value with {error_text(error)};"
         assert str(caught.value) == f"{text} {REMEDY}"
         assert caught.value.__cause__ is error
-
-
-def test_namespaces_ask_the_next_plugin_if_one_fails() -> None:
-    """The first that knows a module declares it, though one before it fails."""
-    module = ModuleType("odd")
-    instance = _instance(Namespaces(_raising(OSError("disk"))), Namespaces(lambda m: [_odd()]))
-    instance._registry.register_module(module)  # as for a module in `to=` that names no format
-    assert instance._registry.named("odd") == ("odd",)
 
 
 def test_errors_on_purpose_pass() -> None:
