@@ -21,6 +21,7 @@ from interop._registry.discovery import blocked_names
 from interop._version import __version__
 
 from .probe import Probed, probe
+from .problems import disables
 from .rival import rival
 
 if TYPE_CHECKING:
@@ -351,7 +352,7 @@ def _findings(
 
 def _disabled(interop: Interop, problem: Problem) -> tuple[str, ...]:
     return tuple(
-        declared.key for declared in interop.conversions() if problem.disables(declared.conversion)
+        declared.key for declared in interop.conversions() if disables(problem, declared.conversion)
     )
 
 

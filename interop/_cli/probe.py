@@ -137,7 +137,7 @@ def _import_if_there(name: str) -> None:
 
 def _problems(distribution: str, plugin: str) -> list[tuple[object, ...]]:
     """Return the problems that a plugin reports, ready for JSON."""
-    from interop._registry.discovery import problems
+    from .problems import problems
 
     return [
         (*problem[:4], None if problem.devices is None else sorted(problem.devices))

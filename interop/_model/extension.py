@@ -157,29 +157,6 @@ class Problem(NamedTuple):
     others: tuple[str, ...] | None = None
     devices: Set[str] | None = None
 
-    def disables(self, conversion: Conversion) -> bool:
-        """Tell whether a conversion cannot be used because of it."""
-        ends = conversion.source, conversion.target
-        source, target = (_is_among(name, self.formats) for name in ends)
-        if self.others is not None:
-            other_source, other_target = (_is_among(name, self.others) for name in ends)
-            concerned = (source and other_target) or (target and other_source)
-        else:
-            concerned = source or target
-        return concerned and (
-            self.devices is None
-            or self._needs(conversion.devices)
-            or self._needs(conversion.result.devices)
-        )
-
-    def _needs(self, devices: Set[str] | None) -> bool:
-        """Tell whether what runs on some devices needs one that has the problem."""
-        return bool(devices and self.devices and devices & self.devices and "cpu" not in devices)
-
-
-def _is_among(name: str, formats: tuple[str, ...]) -> bool:
-    return any(name == format_ or name.startswith(f"{format_}.") for format_ in formats)
-
 
 class Problems(NamedTuple):
     """How to find out what is wrong with a framework as it is installed.

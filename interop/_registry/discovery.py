@@ -22,7 +22,7 @@ import pluggy
 
 from interop._model.conversion import Conversion
 from interop._model.display import one_line
-from interop._model.extension import Declaration, NoTrace, Problem, Problems
+from interop._model.extension import Declaration, NoTrace
 from interop._model.foreign import error_text
 from interop._model.format import Format, package
 from interop._model.provenance import OWN, Provenance, normal
@@ -244,26 +244,3 @@ def _check_version(module: ModuleType) -> None:
             f"{hooks.API_VERSION!r}."
         )
         raise PluginError(msg)
-
-
-def problems(distribution: str, name: str) -> list[Problem]:
-    """Load one plugin, and return what it says is wrong with its framework."""
-    for point, origin in found():
-        if (origin.distribution, origin.plugin) == (distribution, name):
-            declared = declarations_of(import_module(point.value), origin)
-            finders = [finder for finder in declared if isinstance(finder, Problems)]
-            return [problem for finder in finders for problem in _found_by_plugin(finder, origin)]
-    return []
-
-
-def _found_by_plugin(finder: Problems, origin: Provenance) -> list[Problem]:
-    """Return what a plugin says is wrong with its framework, or that it cannot tell."""
-    try:
-        answers = list(finder.find())
-        if others := [answer for answer in answers if not isinstance(answer, Problem)]:
-            msg = f"it answered {others[0]!r}, which is no Problem"
-            raise TypeError(msg)
-        return answers
-    except Exception as error:  # noqa: BLE001
-        text = f"the Problems of plugin {origin.plugin!r} cannot tell: {error_text(error)}"
-        return [Problem(text, f"report it to {origin.distribution}", ())]

@@ -1,4 +1,4 @@
-"""What a plugin declares beside formats and conversions: problems, and what they disable."""
+"""Problems: what a problem that a plugin reports disables."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from interop._cli.problems import disables
 from interop.plugin import Conversion, Result
 from interop.plugin.advanced import Problem
 
@@ -47,4 +48,4 @@ def test_a_problem_disables_only_what_it_concerns(
     problem: Problem, pair: tuple[str, str], fields: dict[str, Any], disabled: bool
 ) -> None:
     """Its formats, the formats at the other end and the devices narrow down what it disables."""
-    assert problem.disables(Conversion(*pair, print, **fields)) is disabled
+    assert disables(problem, Conversion(*pair, print, **fields)) is disabled
