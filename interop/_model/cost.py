@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 from .spec import Spec
@@ -43,13 +42,6 @@ class Cost(NamedTuple):
             return nbytes / self.bandwidth
         few = min(nbytes, CACHED)
         return few / self.cached + (nbytes - few) / self.bandwidth
-
-    @property
-    def fastest(self) -> float:
-        """The largest number of bytes per second, infinite if none are touched."""
-        if self.bandwidth is None:
-            return math.inf
-        return max(self.bandwidth, self.cached or 0.0)
 
 
 #: Between the host and a device, from pageable memory or into it. On an H200 the driver alone
