@@ -18,7 +18,8 @@ import numpy as np
 
 import interop
 from interop._api.inspection import Inspection
-from interop._model.format import Format, common_axes
+from interop._cli.notation import common_axes
+from interop._model.format import Format
 from interop.errors import InteropError, RefusedError
 from interop.testing._sample import NoSample, Recipe, sample
 

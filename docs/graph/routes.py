@@ -6,8 +6,7 @@ from typing import TypedDict
 
 from interop import Interop, Spec
 from interop._api.inspection import Inspection
-from interop._cli.notation import plain_shape, read_spec
-from interop._model.format import common_axes
+from interop._cli.notation import common_axes, plain_shape, read_spec
 from interop._planning.step import Step
 
 

@@ -16,7 +16,7 @@ from interop._api.inspection import Inspection
 from interop._model.device import NICKNAMES
 from interop._model.display import counted_axes
 from interop._model.dtype import DTYPES, common_first, itemsize
-from interop._model.format import Format, common_axes
+from interop._model.format import Format
 from interop._model.spec import Spec
 from interop._model.suggestion import listed, suggestion
 from interop._request.naming import traits
@@ -267,3 +267,10 @@ def _quantized(spec: Spec, format_: Format) -> Spec:
     possible = format_.components.code_dtypes or {_CODES}
     codes = _CODES if _CODES in possible else min(possible)
     return spec._replace(code_dtype=codes, nbytes=spec.size * itemsize(codes))
+
+
+def common_axes(*formats: Format) -> int | None:
+    """Return a number of axes that values of all of some formats can have, two if that can be."""
+    limits = [frozenset(format_.ndims) for format_ in formats if format_.ndims is not None]
+    common = frozenset.intersection(*limits) if limits else frozenset({2})
+    return 2 if 2 in common else min(common, default=None)

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interop._model.display import one_line
 from interop._model.foreign import error_text
-from interop._model.format import common_axes
 from interop._model.typing import Value
 from interop.errors import RefusedError
 from interop.testing._process import Say, Worker, WorkerEnded
 from interop.testing._sample import REFUSALS, NoSample, Numbers, Recipe, preferred, sample
+
+from .notation import common_axes
 
 if TYPE_CHECKING:
     from interop._api.interop import Interop

@@ -136,12 +136,6 @@ _CARRIERS = {8: "uint8", 16: "uint16"}
 _WIDENING = {"b": 0, "u": 1, "i": 2, "f": 3, "c": 4}
 
 
-#: The dtypes without a zero, which a sparse array would leave out.
-ZEROLESS = frozenset(
-    name for name, dtype in DTYPES.items() if dtype.kind == "f" and dtype.digits == 1
-)
-
-
 def spelled(word: str) -> str:
     """Return the name of a dtype that may be spelled otherwise; any other word as it is."""
     # NumPy writes the machine's byte order before its codes.

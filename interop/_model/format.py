@@ -485,10 +485,3 @@ class Format(NamedTuple):
         unsupported = self.limits.unsupported.get(device_type(device), frozenset())
         now = self.limits.unsupported_now
         return unsupported if now is None else unsupported | now(device)
-
-
-def common_axes(*formats: Format) -> int | None:
-    """Return a number of axes that values of all of some formats can have, two if that can be."""
-    limits = [frozenset(format_.ndims) for format_ in formats if format_.ndims is not None]
-    common = frozenset.intersection(*limits) if limits else frozenset({2})
-    return 2 if 2 in common else min(common, default=None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from interop._api.inspection import Inspection
-from interop._model.dtype import ZEROLESS, bit_carrier, preserves
+from interop._model.dtype import bit_carrier, preserves
 from interop._model.effect import LOSSES
 from interop._model.format import Format
 from interop._model.spec import MEMORY_TRAITS, shape_text
@@ -162,7 +162,7 @@ def _with(trial: Trial, pair: tuple[str, str | None], shape: tuple[int, ...]) ->
     # Numbers of few digits survive a cast that may lose some. IEEE's formats are rounded alike.
     full = target is None or preserves(dtype, target) or {dtype, target} <= IEEE
     recipe = trial.recipe._replace(dtype=dtype, shape=shape, full=full)
-    if dtype in ZEROLESS:
+    if dtype == "float8_e8m0fnu":  # which has no zero
         recipe = recipe._replace(density=1.0)
     return trial._replace(recipe=recipe, dtype=target)
 
