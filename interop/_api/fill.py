@@ -36,20 +36,12 @@ class Fills:
     ----------
     requests : Requests
     engine : Engine
-    run : callable
-        ``run(x, table, keywords)`` converts a value.
     """
 
-    def __init__(
-        self,
-        requests: Requests,
-        engine: Engine,
-        run: Callable[[Value, PlanTable, Keywords], Value],
-    ) -> None:
+    def __init__(self, requests: Requests, engine: Engine) -> None:
         self._requests = requests
         self._registry = requests.registry
         self._engine = engine
-        self._run = run
 
     def write(self, x: Value, keywords: Keywords) -> Value:
         """Write `x` into `keywords.out`, which decides format, dtype and device; return that."""
@@ -58,12 +50,12 @@ class Fills:
         out_spec = self._requests.spec_for("out", out)  # which loads the plugins
         out_spec = out_spec._replace(device=ordinary(out_spec.device))
         x = registry.opened(x)
-        spec = self._requests.spec(x)
+        spec = registry.describe(x)
         target = registry.formats[out_spec.format]
         _check_writable(target, out, out_spec)
         if "unknown_shape" in spec.traits:  # until it is computed
-            x = self._run(x, self._table(out_spec, None, None, keywords), keywords)
-            spec = self._requests.spec(x)
+            x = self._engine.convert(self._table(out_spec, None, None, keywords), keywords, x)
+            spec = registry.describe(x)
         if out_spec.shape != spec.shape:
             msg = (
                 f"out has shape {out_spec.shape}, but the value has {spec.shape}; pass an out of "
@@ -104,10 +96,10 @@ class Fills:
         fill, innermost = self._registry.formats[out_spec.format].fill, block.get()
         assert fill is not None
         if innermost is None or not innermost.traces:
-            fill(keywords.out, self._run(x, table, keywords))
+            fill(keywords.out, self._engine.convert(table, keywords, x))
             return
         receipts = Trace()
-        result = under(innermost, (receipts,), lambda: self._run(x, table, keywords))
+        result = under(innermost, (receipts,), lambda: self._engine.convert(table, keywords, x))
         start = perf_counter()
         fill(keywords.out, result)
         seconds = perf_counter() - start
@@ -150,7 +142,7 @@ class Fills:
         table = self._requests.table(Keywords(target.name))
         plan = table.plans.get(table.key(spec))
         if plan is None or (table, type(x)) not in plan.asked:
-            self._run(x, table, Keywords())  # which keeps its fast path if there is one
+            self._engine.convert(table, Keywords(), x)  # which keeps its fast path if there is one
         path = table.paths.get(type(x), NO_PATH).function
         # The fast path compares shapes as the values themselves tell them.
         tells_shape = getattr(out, "shape", None) == spec.shape

@@ -35,7 +35,7 @@ class Inspection:
     """
 
     def __init__(self, interop: Interop) -> None:
-        self.registry: Registry = interop._loaded()
+        self.registry: Registry = interop._registry.loaded()
         self._planner = interop._planner
         self._cache = interop._cache
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Callable, Mapping, Set
-from functools import cached_property, partial
-from types import ModuleType
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from interop._execution.engine import Engine
-from interop._execution.fast_path import Converter, FastPaths, with_fast_paths
+from interop._execution.fast_path import Converter, with_fast_paths
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.display import Listing
 from interop._model.extension import Declaration
-from interop._model.format import package
 from interop._model.frames import brief
 from interop._model.spec import Spec, make_spec
 from interop._model.typing import (
@@ -28,13 +25,11 @@ from interop._model.typing import (
     Value,
     ValueFunction,
 )
-from interop._planning.cache import PlanCache, PlanTable, Tables
+from interop._planning.cache import PlanCache
 from interop._planning.derived import complete
-from interop._planning.explain import refused_routes
 from interop._planning.planner import Planner
 from interop._planning.route import Route
-from interop._planning.step import Step
-from interop._recognition.installed import framework_state, importable, not_installed
+from interop._recognition.installed import framework_state, importable
 from interop._registry.declared import Declared, DeclaredFormat
 from interop._registry.registry import Registry
 from interop._request.keywords import Keywords, checked
@@ -45,26 +40,20 @@ from interop._request.naming import (
     named_dtype,
     named_traits,
 )
-from interop._request.policy import Policy, adjusted, block, current_policy, set_default
-from interop.errors import RefusedError
+from interop._request.policy import Policy, adjusted, block, set_default
 
-from .fill import Fills
-from .pickling import reduced
+from .conversions import Conversions
 from .requests import Requests
 
 if TYPE_CHECKING:
     from interop._registry.discovery import Plugin
 
-    from .accepts import Calls
-    from .leaves import Lists, Others, Trees
+    from .leaves import Lists, Others
 
 _Function = TypeVar("_Function", bound=Callable[..., Value])
 
 #: Every instance of this process, by its `id`: unlike a `WeakSet`, it can be listed while it grows.
 _instances: WeakValueDictionary[int, Interop] = WeakValueDictionary()
-
-#: The methods that take values, into which no compiler must trace.
-_VALUE_METHODS = ("convert", "convert_tree", "plan", "spec", "_in_full", "_run")
 
 
 class Interop:
@@ -88,17 +77,16 @@ class Interop:
     """
 
     def __init__(self, *, plugins: bool = True, costs: Mapping[str, Cost] | None = None) -> None:
-        self._registry = Registry(costs, plugins=plugins)
-        self._registry.loader.on_start = self._keep_compilers_out
-        self._cache = PlanCache(self._registry)
-        self._planner = Planner(self._registry, importable, self._cache)
-        self._engine = Engine(self._registry, self._planner, self._cache)
-        self._fast_paths = FastPaths(self._registry, self._planner, self._cache)
-        self._requests = Requests(self._registry, self._cache, self.spec, self._adopt)
-        self._fills = Fills(self._requests, self._engine, self._run)
+        self._registry = registry = Registry(costs, plugins=plugins)
+        self._cache = cache = PlanCache(registry)
+        self._planner = planner = Planner(registry, importable, cache)
+        self._engine = engine = Engine(registry, planner, cache)
+        self._requests = requests = Requests(registry, cache)
+        self._conversions = Conversions(self, requests, engine, planner)
         _instances[id(self)] = self
         if not TYPE_CHECKING:  # a method that called this function would add a frame to each call
-            self.convert = with_fast_paths(self.convert, self._cache, block, self._in_full)
+            self.convert = with_fast_paths(self.convert, cache, block, self._conversions.converted)
+        registry.loader.on_start = partial(_keep_compilers_out, registry, self.convert)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         msg = (
@@ -217,7 +205,7 @@ class Interop:
         array([1., 2.], dtype=float32)
         """
         keywords = Keywords(to, like, dtype, device, copy, out, allow, forbid, order, stream)
-        return self._in_full(x, keywords, None)
+        return self._conversions.converted(x, keywords)
 
     @brief
     def converter(
@@ -261,28 +249,7 @@ class Interop:
         array([1., 2.], dtype=float32)
         """
         given = Keywords(to, like, dtype, device, copy, None, allow, forbid, order, stream)
-        keywords = checked(given)
-        return self._converter(keywords).convert
-
-    @cached_property
-    def _trees(self) -> Trees:
-        from .leaves import Trees  # imported for the first tree
-
-        return Trees(self._registry, self._engine, self._fast_paths.learn)
-
-    def _converter(self, keywords: Keywords) -> Converter:
-        pickled = self._pickled(self._converter, (), keywords)
-        tables = self._requests.tables(keywords)
-        full: ValueFunction = partial(_converted, self, tables, keywords)
-        has_paths = keywords.stream is None and not self._requests.labels(keywords.like)
-        paths = tables.paths if has_paths else {}
-        return Converter(full, paths, block, pickled, keywords)
-
-    def _pickled(
-        self, make: Callable[..., object], arguments: tuple[object, ...], keywords: Keywords
-    ) -> Callable[[], tuple[Any, ...]]:
-        """Return a `__reduce__` for what a method makes of some arguments and keywords."""
-        return partial(reduced, make, arguments, self._registry, keywords, current_policy())
+        return self._conversions.converter(checked(given)).convert
 
     @brief
     def convert_tree(
@@ -372,7 +339,7 @@ class Interop:
         given = Keywords(to, like, dtype, device, copy, None, allow, forbid, order, stream)
         keywords = checked(given)
         tables = self._requests.tables(keywords, among="numbers" if cast_all else "kind")
-        return self._trees.converted(
+        return self._conversions.trees.converted(
             tree, tables, keywords, others, lists, progress=progress, consume=consume
         )
 
@@ -445,39 +412,18 @@ class Interop:
         """
         from .accepts import accepting, accepting_later, annotated_target
 
-        is_early = self._is_loading()  # the package of a plugin decorates its own functions
-        again = partial(
-            self.accepts,
-            to,
-            dtype=dtype,
-            device=device,
-            copy=copy,
-            allow=allow,
-            forbid=forbid,
-            grad=grad,
-            lists=lists,
-        )
+        conversions = self._conversions
+        # The package of a plugin decorates its own functions.
+        is_early = self._registry.loader.is_loading()
         if callable(to) and not isinstance(to, type):  # the decorator stands without parentheses
             if is_early:
-                return accepting_later(to, again)
-            keywords = Keywords(annotated_target(self._loaded(), to))
-            return accepting(self._calls(to, False, False, keywords))
-        if is_early:
-            return lambda function: accepting_later(function, lambda: again()(function))
+                return accepting_later(to, partial(self.accepts, to))
+            keywords = Keywords(annotated_target(self._registry.loaded(), to))
+            return accepting(conversions.calls(to, False, False, keywords))
         keywords = checked(Keywords(to, None, dtype, device, copy, None, allow, forbid))
-        self._converter(keywords)  # so that mistakes show here
-        return lambda function: accepting(self._calls(function, grad, lists, keywords))
-
-    def _calls(
-        self, function: Callable[..., Value], grad: bool, lists: bool, keywords: Keywords
-    ) -> Calls:
-        """Return the calls of a function under `accepts`."""
-        from .accepts import Calls
-
-        if grad:  # messages list what differentiates
-            self._loaded()
-        pickled = self._pickled(self._calls, (function, grad, lists), keywords)
-        return Calls(self._requests, self.convert, function, keywords, grad, lists, pickled)
+        if not is_early:
+            conversions.converter(keywords)  # so that mistakes show here
+        return lambda function: accepting(conversions.calls(function, grad, lists, keywords))
 
     @brief
     def plan(
@@ -522,30 +468,12 @@ class Interop:
         >>> mine.plan(spec, to="numpy").effects
         frozenset({'transfer'})
         """
-        self._loaded()
+        self._registry.loader.load_all()
         given = Keywords(to, like, dtype, device, copy, None, allow, forbid, order, stream)
         keywords = checked(given)
         self._requests.tables(keywords)  # so that mistakes show before those of the value
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
-        return self._route(spec, keywords)
-
-    def _route(self, spec: Spec, keywords: Keywords) -> Route:
-        self._loaded()  # what was pickled begins here
-        table = self._requests.tables(keywords).table_for(spec)
-        check_format(self._registry, spec.format)
-        request, steps = table.request, self._planned_steps(spec, table)
-        specs = (spec, *(step.after for step in steps))
-        formats = (self._registry.formats[spec.format] for spec in specs)
-        return Route(
-            spec,
-            request,
-            steps,
-            lambda value: _converted(self, self._cache.table(request), keywords, value),
-            lambda: refused_routes(self._planner, spec, request, specs[-1]),
-            pickled=self._pickled(self._route, (spec,), keywords),
-            problem=self._engine.shortage(steps, spec)[1],
-            missing=tuple(dict.fromkeys(filter(None, map(not_installed, formats)))),
-        )
+        return self._conversions.route(spec, keywords)
 
     @brief
     def spec(self, x: Value, /) -> Spec:
@@ -606,7 +534,7 @@ class Interop:
         >>> Interop().make_spec("torch", "bf16", device="cuda:0", shape=(4096, 4096)).nbytes
         33554432
         """
-        registry = self._loaded()
+        registry = self._registry.loaded()
         check_format(registry, format)
         dtype, device = named_dtype(registry, dtype), named_device(registry, device)
         device = registry.formats[format].home(device) or device
@@ -628,7 +556,7 @@ class Interop:
         PluginError
             No plugin is installed, not even interop's own.
         """
-        registry = self._loaded()
+        registry = self._registry.loaded()
         return Listing(
             DeclaredFormat(
                 name, format_, registry.provenance[name], framework_state(format_.requires)
@@ -649,7 +577,7 @@ class Interop:
         PluginError
             As for `formats`.
         """
-        registry = self._loaded()
+        registry = self._registry.loaded()
         sources = registry.sources
 
         def entry(declared: Declared) -> Declared:
@@ -677,8 +605,7 @@ class Interop:
         PluginError
             As for `formats`.
         """
-        self._loaded()
-        return Listing(self._registry.loader.plugins)
+        return Listing(self._registry.loaded().loader.plugins)
 
     def register(self, *declarations: Declaration) -> None:
         """Register formats, conversions and all other declarations of plugins at run time.
@@ -707,7 +634,7 @@ class Interop:
         >>> mine.formats()[-1].name
         'mylib'
         """
-        registry = self._loaded()
+        registry = self._registry.loaded()
         with registry.loader.lock:
             registry.register(declarations)
 
@@ -750,102 +677,23 @@ class Interop:
 
         return decorated
 
-    # ------------------------------------------------------------------ inside
 
-    def _renew_locks(self) -> None:
-        """Make new locks, because the threads that held the old ones did not survive a fork."""
-        for part in (self._registry.loader, self._cache, self._planner, self._engine):
-            part.lock = threading.RLock()
-
-    def _loaded(self) -> Registry:
-        """Return the registry with all plugins."""
-        self._registry.loader.load_all()
-        return self._registry
-
-    def _is_loading(self) -> bool:
-        """Tell whether a plugin calls while this instance loads it."""
-        if not self._registry.loader.has_to_start:
-            return False
-        from interop._registry.discovery import is_loading
-
-        return is_loading()
-
-    def _keep_compilers_out(self) -> None:
-        """Have frameworks' compilers not trace into the functions that take values."""
-        methods: list[Value] = [getattr(Interop, name) for name in _VALUE_METHODS]
-        for function in (self.convert, Converter.convert, _converted, *methods):
-            self._registry.untraced(function)
-
-    def _adopt(self, to: object) -> None:
-        """Let modules that name no format yet be targets, if a plugin knows how.
-
-        A type stands for the module in which its package begins.
-        """
-        targets = to if isinstance(to, (list, tuple, set, frozenset)) else (to,)
-        registry = self._registry
-        registry.loader.load()
-        for target in targets:
-            if not isinstance(target, (str, ModuleType, type)) or registry.named(target):
-                continue
-            is_type = isinstance(target, type)
-            module = sys.modules.get(package(target.__module__)) if is_type else target
-            if isinstance(module, ModuleType):
-                with registry.loader.lock:
-                    registry.register_module(module)
-
-    def _in_full(self, x: Value, given: Keywords, key: object) -> Value:
-        """Convert without a fast path, and let calls with the same `key` find those there are."""
-        keywords = checked(given)
-        if keywords.out is not None:
-            return self._fills.write(x, keywords)
-        self._registry.loader.load()
-        version = self._registry.version
-        tables = self._requests.tables(keywords)
-        result = _converted(self, tables, keywords, x)
-        # No fast path for a call whose effects came from an iterator, which `checked` has used up,
-        # nor for one whose result gets labels.
-        if key is not None and keywords is given and not self._requests.labels(keywords.like):
-            self._cache.link(key, tables.paths, version)
-        return result
-
-    def _run(self, x: Value, tables: Tables, keywords: Keywords) -> Value:
-        """Carry out the plan for `x`."""
-        registry = self._registry
-        version = registry.version
-        original, x = x, registry.opened(x)
-        spec = registry.describe(x)
-        table = tables.table_for(spec)
-        try:
-            plan, request = self._engine.plan(spec, table), table.request
-        except RefusedError as error:
-            if x is original or "x." not in str(error):
-                raise
-            given = f"In this advice x is what interop.convert(x, to={spec.format!r}) returns."
-            raise RefusedError(f"{error}\n{given}", error.effects) from None
-        result = self._engine.run(plan, x, spec, request, request.step_keywords(keywords))
-        self._fast_paths.learn(x, spec, plan, table, tables, version)
-        if result is x and x is not original and registry.format_of(original).name == spec.format:
-            return original  # what it was opened to only stands for it
-        return result
-
-    def _planned_steps(self, spec: Spec, table: PlanTable) -> tuple[Step, ...]:
-        """Return the steps of a route as they are for `spec`."""
-        while True:
-            version = self._registry.version
-            plan = self._engine.plan(spec, table, installed=False)
-            steps = self._planner.replayed(spec, table.request, plan.steps)
-            if steps is not None:
-                return steps
-            if version == self._registry.version:  # they differ in sizes from those for `spec`
-                return plan.steps
-            # Another thread has registered something meanwhile.
-            table = self._cache.table(table.request)
+#: The functions that take values, into which no compiler must trace.
+_TAKES_VALUES = (
+    Interop.convert,
+    Interop.convert_tree,
+    Interop.plan,
+    Interop.spec,
+    Converter.convert,
+    Conversions.converted,
+    Engine.convert,
+)
 
 
-def _converted(owner: Interop, tables: Tables, keywords: Keywords, x: Value, /) -> Value:
-    """Convert under a request that was resolved before."""
-    result, like = owner._run(x, tables, keywords), keywords.like
-    return result if like is None else owner._registry.relabelled(result, like)
+def _keep_compilers_out(registry: Registry, convert: Callable[..., Value]) -> None:
+    """Have frameworks' compilers not trace into an instance's functions that take values."""
+    for function in (convert, *_TAKES_VALUES):
+        registry.untraced(function)
 
 
 def _living() -> list[Interop]:
@@ -893,8 +741,11 @@ def set_default_policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Non
 
 
 def _after_fork() -> None:
+    # The threads that held the locks did not survive the fork.
     for instance in _living():
-        instance._renew_locks()
+        loader = instance._registry.loader
+        for part in (loader, instance._cache, instance._planner, instance._engine):
+            part.lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -91,14 +91,12 @@ class Trees:
     ----------
     registry : Registry
     engine : Engine
-    learn : callable
-        ``learn(x, spec, plan, table, tables, version)`` keeps the fast path of an array.
     """
 
-    def __init__(self, registry: Registry, engine: Engine, learn: Callable[..., None]) -> None:
+    def __init__(self, registry: Registry, engine: Engine) -> None:
         self._registry = registry
         self._engine = engine
-        self._learn = learn
+        self._learn = engine.fast_paths.learn
         self._is_leaf = partial(is_array, registry)
 
     def converted(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Literal, TypeAlias
 
@@ -29,23 +29,11 @@ class Requests:
     ----------
     registry : Registry
     cache : PlanCache
-    spec : callable
-        Describes a value.
-    adopt : callable
-        Loads the plugins of a target, and lets modules that name no format yet be targets.
     """
 
-    def __init__(
-        self,
-        registry: Registry,
-        cache: PlanCache,
-        spec: Callable[[Value], Spec],
-        adopt: Callable[[object], None],
-    ) -> None:
+    def __init__(self, registry: Registry, cache: PlanCache) -> None:
         self.registry = registry
         self.cache = cache
-        self.spec = spec
-        self._adopt = adopt
 
     def table(self, keywords: Keywords) -> PlanTable:
         """Return the plans of the request that keywords make, whose dtype is for all values."""
@@ -75,7 +63,7 @@ class Requests:
             keep = True
         except TypeError:  # a list or a set of targets does not hash
             keep = False
-        self._adopt(keywords.to)
+        self.registry.adopt(keywords.to)
         version = self.registry.version
         tables = self._resolved_among_all(keywords, division, among)
         return self.cache.keep(self.cache.by_keywords, key, tables, version) if keep else tables
@@ -113,7 +101,7 @@ class Requests:
     def spec_for(self, name: str, value: Value) -> Spec:
         """Return the spec of the array that a keyword takes."""
         try:
-            return self.spec(value)
+            return self.registry.describe(value)
         except UnknownValueError:
             msg = (
                 f"{name}= takes an array, and {type(value).__qualname__} is not one interop knows."
@@ -124,7 +112,7 @@ class Requests:
         """Tell whether results take labels from the value in ``like=``."""
         if like is None:
             return False
-        return self.registry.formats[self.spec(like).format].labels is not None
+        return self.registry.formats[self.registry.describe(like).format].labels is not None
 
     def _resolved_like(self, keywords: Keywords) -> tuple[Keywords, frozenset[str]]:
         """Return keywords with the format and the device of ``like=``, and how it is divided."""
@@ -138,8 +126,8 @@ class Requests:
         spec = self.spec_for("like", like)
         if self.registry.formats[spec.format].protocol:
             namespace = getattr(like, "__array_namespace__", None)
-            self._adopt(type(like) if namespace is None else namespace())
-            spec = self.spec(like)
+            self.registry.adopt(type(like) if namespace is None else namespace())
+            spec = self.registry.describe(like)
         version, format_ = self.registry.version, self.registry.formats[spec.format]
         address_of = format_.advanced.address
         if address_of is not None and self.registry.is_plain(type(like), format_):

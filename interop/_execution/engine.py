@@ -15,7 +15,7 @@ from interop._model.format import LINES, Format
 from interop._model.spec import Spec, representative
 from interop._model.suggestion import listed
 from interop._model.typing import Value
-from interop._planning.cache import PlanCache, PlanTable
+from interop._planning.cache import PlanCache, PlanTable, Tables
 from interop._planning.explain import explanation, nearest_refused
 from interop._planning.plan import FILLING, Note, Plan, StepDeclined
 from interop._planning.planner import Planner
@@ -23,6 +23,7 @@ from interop._planning.search import first
 from interop._planning.step import Step, without_dropped
 from interop._recognition.installed import not_installed
 from interop._registry.registry import Registry
+from interop._request.keywords import Keywords
 from interop._request.policy import Policy, block
 from interop._request.request import Request
 from interop.errors import (
@@ -32,7 +33,7 @@ from interop.errors import (
     RefusedError,
 )
 
-from .fast_path import SIZES, SMALL
+from .fast_path import SIZES, SMALL, FastPaths
 from .memory import available_memory
 from .trace import Recorder, under
 from .verification import FirstRun
@@ -55,7 +56,28 @@ class Engine:
         self._registry = registry
         self._planner = planner
         self._cache = cache
+        self.fast_paths = FastPaths(registry, planner, cache)
         self.lock = threading.RLock()
+
+    def convert(self, tables: Tables, keywords: Keywords, x: Value, /) -> Value:
+        """Convert a value by its plan, and learn its fast path."""
+        registry = self._registry
+        version = registry.version
+        original, x = x, registry.opened(x)
+        spec = registry.describe(x)
+        table = tables.table_for(spec)
+        try:
+            plan, request = self.plan(spec, table), table.request
+        except RefusedError as error:
+            if x is original or "x." not in str(error):
+                raise
+            given = f"In this advice x is what interop.convert(x, to={spec.format!r}) returns."
+            raise RefusedError(f"{error}\n{given}", error.effects) from None
+        result = self.run(plan, x, spec, request, request.step_keywords(keywords))
+        self.fast_paths.learn(x, spec, plan, table, tables, version)
+        if result is x and x is not original and registry.format_of(original).name == spec.format:
+            result = original  # what it was opened to only stands for it
+        return result if keywords.like is None else registry.relabelled(result, keywords.like)
 
     def plan(self, spec: Spec, table: PlanTable, *, installed: bool = True) -> Plan:
         """Return the plan for the class of `spec`, found once.
@@ -94,6 +116,19 @@ class Engine:
             plan = self._cache.keep(table.plans, key, plan, version)
         _log.debug("planned %s → %s: %s", spec, request, _names(steps))
         return plan
+
+    def steps(self, spec: Spec, table: PlanTable) -> tuple[Step, ...]:
+        """Return the steps of a route as they are for `spec`."""
+        while True:
+            version = self._registry.version
+            plan = self.plan(spec, table, installed=False)
+            steps = self._planner.replayed(spec, table.request, plan.steps)
+            if steps is not None:
+                return steps
+            if version == self._registry.version:  # they differ in sizes from those for `spec`
+                return plan.steps
+            # Another thread has registered something meanwhile.
+            table = self._cache.table(table.request)
 
     def run(
         self, plan: Plan, x: Value, spec: Spec, request: Request, keywords: Mapping[str, object]

@@ -75,6 +75,14 @@ class Loader:
         self._load(lambda words: True)
         return True
 
+    def is_loading(self) -> bool:
+        """Tell whether a plugin calls while this loader loads it."""
+        if not self.has_to_start:
+            return False
+        from .discovery import is_loading
+
+        return is_loading()
+
     def _load(self, is_needed: Callable[[frozenset[str]], bool]) -> None:
         from .discovery import check_not_loading, declared_in
 

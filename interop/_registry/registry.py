@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
@@ -17,7 +18,7 @@ from interop._model.extension import (
     NoTrace,
 )
 from interop._model.foreign import blame, error_text
-from interop._model.format import Format
+from interop._model.format import Format, package
 from interop._model.provenance import HERE, Provenance
 from interop._recognition.recognition import Recognition
 from interop.errors import ConflictError, InteropError
@@ -52,6 +53,11 @@ class Registry(Recognition):
         #: Called after every change, to clear caches of results that depend on the declarations.
         self.on_change: list[Callable[[], None]] = []
         self.replace([])
+
+    def loaded(self) -> Registry:
+        """Return this registry, with the declarations of all plugins."""
+        self.loader.load_all()
+        return self
 
     def replace(self, declared: Sequence[Declared]) -> None:
         """Register declarations that are in no conflict, in the place of all that there are."""
@@ -147,6 +153,21 @@ class Registry(Recognition):
         if conflicts:
             raise ConflictError(str(conflicts[0]))
         self.replace(declared)
+
+    def adopt(self, to: object) -> None:
+        """Let modules that name no format yet be targets, if a plugin knows how.
+
+        A type stands for the module in which its package begins.
+        """
+        self.loader.load()
+        for target in to if isinstance(to, (list, tuple, set, frozenset)) else (to,):
+            if not isinstance(target, (str, ModuleType, type)) or self.named(target):
+                continue
+            is_type = isinstance(target, type)
+            module = sys.modules.get(package(target.__module__)) if is_type else target
+            if isinstance(module, ModuleType):
+                with self.loader.lock:
+                    self.register_module(module)
 
     def register_module(self, module: ModuleType) -> None:
         """Register the declarations that a plugin makes for a module, if it names no format yet."""

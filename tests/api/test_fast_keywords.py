@@ -62,7 +62,7 @@ def _facts(call: Callable[[], Any], value: Any) -> tuple[object, ...]:
         except InteropError as error:
             return type(error), str(error)
     told_texts = [str(warning.message) for warning in told]
-    shares = shares_memory(interop.default._loaded(), value, result)
+    shares = shares_memory(interop.default._registry.loaded(), value, result)
     return type(result), interop.spec(result), repr(result), shares, result is value, told_texts
 
 

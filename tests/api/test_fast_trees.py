@@ -58,7 +58,7 @@ def _facts(convert: Callable[[], Any], value: Any) -> tuple[object, ...]:
         return type(error), str(error)
     if not isinstance(result, (np.ndarray, torch.Tensor)):
         return type(result), result
-    shares = shares_memory(interop.default._loaded(), value, result)
+    shares = shares_memory(interop.default._registry.loaded(), value, result)
     return type(result), interop.spec(result), repr(result), shares, result is value
 
 

@@ -26,7 +26,7 @@ from interop_plugins import ON_DEMAND
 from tests.paths import python_path
 
 FORMATS = {declared.name: declared for declared in interop.formats()}
-ALL = interop.default._loaded()
+ALL = interop.default._registry.loaded()
 ALWAYS = {plugin.name for plugin in interop.plugins()} - ON_DEMAND.keys()
 
 

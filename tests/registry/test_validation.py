@@ -247,7 +247,7 @@ def test_a_set_that_changes_later_changes_nothing(empty: Interop) -> None:
 
 def _bundled() -> list[str]:
     """Return the modules of the bundled plugins."""
-    points = interop.default._loaded() and discovery.found()
+    points = interop.default._registry.loaded() and discovery.found()
     return [point.value for point, origin in points if origin.distribution == OWN]
 
 
