@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from interop.errors import BadRequestError
 
-#: Where frameworks keep the handle, if they lack the protocol that replaced these attributes.
-_ATTRIBUTES = ("cuda_stream", "ptr")
-
 
 def stream_handle(stream: object) -> int:
     """Return the handle of a CUDA stream given as a number or as a framework's stream object.
@@ -14,8 +11,7 @@ def stream_handle(stream: object) -> int:
     Parameters
     ----------
     stream : int or object
-        A handle; an object with ``__cuda_stream__``; or one that keeps its handle in
-        ``cuda_stream`` or ``ptr``.
+        A handle, or an object with ``__cuda_stream__``.
 
     Returns
     -------
@@ -26,9 +22,10 @@ def stream_handle(stream: object) -> int:
     Raises
     ------
     BadRequestError
-        It is none of these, or a negative number.
+        It is neither, or a negative number.
     """
-    handle = _handle(stream)
+    protocol = getattr(stream, "__cuda_stream__", None)
+    handle = stream if protocol is None else protocol()[1]
     if isinstance(handle, int) and handle >= 0:
         return handle
     msg = (
@@ -36,13 +33,3 @@ def stream_handle(stream: object) -> int:
         "framework's object, or leave out stream= for the current one."
     )
     raise BadRequestError(msg)
-
-
-def _handle(stream: object) -> object:
-    if isinstance(stream, int):
-        return stream
-    protocol = getattr(stream, "__cuda_stream__", None)
-    if protocol is not None:
-        return protocol()[1]
-    handles = (getattr(stream, name, None) for name in _ATTRIBUTES)
-    return next((handle for handle in handles if isinstance(handle, int)), None)

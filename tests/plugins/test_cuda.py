@@ -47,6 +47,9 @@ class Stream:
         self.name, self.log = name, log
         self.ptr = self.cuda_stream = handle
 
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return (0, self.ptr)
+
     def record_event(self) -> Event:
         self.log.append(f"record on {self.name}")
         return Event(self)
@@ -119,13 +122,13 @@ def interface(stream: int | None = None, address: int = ADDRESS) -> Any:
 # ---------------------------------------------------------------------- torch streams
 
 
-@pytest.mark.parametrize("legacy", [0, 1, SimpleNamespace(ptr=0)], ids=["0", "1", "CuPy's null"])
+@pytest.mark.parametrize("legacy", [0, 1, Stream("null", [], 0)], ids=["0", "1", "CuPy's null"])
 def test_torch_knows_the_legacy_default_stream(torch_streams: None, legacy: Any) -> None:
     """Both numbers of the legacy default stream, and CuPy's object for it, are torch's default."""
     assert streams.stream_on(0, legacy).name == "the default"
 
 
-@pytest.mark.parametrize("given", [2, 99, SimpleNamespace(ptr=99)], ids=["2", "99", "object"])
+@pytest.mark.parametrize("given", [2, 99, Stream("side", [], 99)], ids=["2", "99", "object"])
 def test_torch_takes_streams_of_others(torch_streams: None, given: Any) -> None:
     """Other handles, that of the thread's default stream included, are external streams."""
     assert streams.stream_on(0, given).cuda_stream == getattr(given, "ptr", given)
@@ -483,7 +486,7 @@ def external(stream: Any) -> Any:
         (lambda: external(TorchStream(99, 99)), False),
         (lambda: external(cupy_streams._Handle(99)), False),
         (lambda: external(SimpleNamespace(__cuda_stream__=lambda: (0, 99))), False),
-        (lambda: SimpleNamespace(ptr=99), False),
+        (lambda: Stream("another's", [], 99), False),
         (lambda: 99, False),
         (lambda: cupy.cuda.Stream.ptds, False),
     ],

@@ -527,7 +527,9 @@ def test_torch_takes_cupys_memory_for_a_named_stream(
     array = Array()
     for cupys, exported in ((99, NAMED), (NAMED, -1)):
         streams.cupys = cupys
-        torch_offers.adopt(cupy_offers.offer, array, stream=SimpleNamespace(ptr=NAMED))
+        torch_offers.adopt(
+            cupy_offers.offer, array, stream=SimpleNamespace(__cuda_stream__=lambda: (0, NAMED))
+        )
         assert array.streams[-1] == exported
     assert order == []
     assert len(taken) == 2
@@ -676,7 +678,7 @@ def test_jax_lends_to_cupy(
 ) -> None:
     """JAX works on streams of its own, so that the array holds the loan of the planned step."""
     monkeypatch.setattr(cupy_offers, "_current_stream", lambda: lambda index: stream)
-    stream, array = SimpleNamespace(ptr=99), JaxArray()
+    stream, array = SimpleNamespace(ptr=99, __cuda_stream__=lambda: (0, 99)), JaxArray()
     lent = cupy_offers.adopt(jax_offers.offer, array)
     assert isinstance(lent.data.mem._owner, loans._Loan)
     assert lent.data.mem._owner._lent.array.data.ptr == lent.data.ptr
@@ -774,7 +776,7 @@ class Shown:
 def driver(monkeypatch: pytest.MonkeyPatch, streams: Streams) -> None:
     """Let the driver find all memory on the second device, where CuPy works on a stream."""
     runtime = cupy.cuda.runtime
-    stream = SimpleNamespace(ptr=CUPYS)
+    stream = SimpleNamespace(ptr=CUPYS, __cuda_stream__=lambda: (0, CUPYS))
     found = SimpleNamespace(device=1)
     monkeypatch.setattr(runtime, "pointerGetAttributes", lambda address: found)
     monkeypatch.setattr(hand_offs, "working", lambda device, named: nullcontext(stream))

@@ -16,8 +16,6 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from interop.kit import stream_handle
-
 from .describe import memory
 from .streams import lasts, working
 
@@ -166,12 +164,12 @@ def _is_capturing(lent: _Lent) -> bool:
 
     if lent.stream is not None:
         return bool(cupy.cuda.runtime.streamIsCapturing(lent.stream.ptr))
-    current = (
-        cupy.cuda.get_current_stream(),
-        torch.cuda.current_stream(lent.array.data.device_id),
+    ours = cupy.cuda.get_current_stream()
+    theirs = torch.cuda.current_stream(lent.array.data.device_id)
+    handles = ((ours, ours.ptr), (theirs, theirs.cuda_stream))
+    return any(
+        cupy.cuda.runtime.streamIsCapturing(handle) for stream, handle in handles if lasts(stream)
     )
-    handles = [stream_handle(stream) for stream in current if lasts(stream)]
-    return any(map(cupy.cuda.runtime.streamIsCapturing, handles))
 
 
 @cache

@@ -92,17 +92,17 @@ def lasts(stream: object) -> bool:
     """
     import cupy
 
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(stream, torch.cuda.Stream):
+        # torch numbers its own streams, and takes the handle for the number of all others.
+        return stream.cuda_stream in _LEGACY or bool(stream.stream_id != stream.cuda_stream)
     if stream_handle(stream) in _LEGACY:
         return True
     if isinstance(stream, cupy.cuda.Stream):
         # An object without the attribute might be over any handle.
         owner = getattr(stream, "_foreign_stream_ref", stream)
         return stream.ptr != PER_THREAD if owner is None else owner is not stream and lasts(owner)
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(stream, torch.cuda.Stream):
-        return False
-    # torch numbers its own streams, and takes the handle for the number of all others.
-    return bool(stream.stream_id != stream.cuda_stream)
+    return False
 
 
 @contextmanager
