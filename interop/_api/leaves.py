@@ -123,7 +123,6 @@ class Trees:
             root,
             self._leaf_test(others, stacks),
             self._registry.containers,
-            empties=consume,
             lists=stacks is not None,
             passed=_PASSED[others],
             arrays=cases,
@@ -415,7 +414,7 @@ def _hides_arrays(registry: Registry, value: Value, *, is_root: bool) -> bool:
     else:
         return False
     is_leaf = partial(is_array, registry)
-    trees = (Tree(item, is_leaf, registry.containers, rebuilds=False) for item in contents)
+    trees = (Tree(item, is_leaf, registry.containers) for item in contents)
     return any(
         tree.arrays
         or any(_hides_arrays(registry, tree.values[n], is_root=False) for n in tree.leaves)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import partial
-from operator import itemgetter
+from operator import itemgetter, setitem
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
@@ -31,22 +31,24 @@ SCALARS: frozenset[type] = frozenset({int, float, complex, bool, str, bytes, typ
 
 #: As many children are looked at one by one.
 _FEW = 8
+#: As many names of the path to a tree without an end are shown.
+_SHOWN = 8
 
 #: What leads to the children of a container, they, and what makes a new one: as in a `Branch`.
 _Opened: TypeAlias = tuple[Sequence[Value], Iterable[Value], Callable[[list[Value]], Value]]
 #: A container of a tree: the place where it stands, the place of its first child, beside which the
-#: others stand, what leads to each, and what makes a new one. If it is to be emptied, it is the
-#: last; other containers keep their arrays alive.
-_Parent: TypeAlias = tuple[int, int, Sequence[Value], Callable[[list[Value]], Value], Value]
+#: others stand, what leads to each, and what makes a new one.
+_Parent: TypeAlias = tuple[int, int, Sequence[Value], Callable[[list[Value]], Value]]
 
 
-def _refill(container: Value, names: Sequence[Value], children: Sequence[Value]) -> None:
-    """Put children back into a container that was emptied."""
+def _refilled(container: Value, names: Sequence[Value], children: Sequence[Value]) -> Value:
+    """Return a dict, a list or a deque with other contents."""
     container.clear()
     if isinstance(container, dict):
         container.update(zip(names, children, strict=True))
     else:
         container.extend(children)
+    return container
 
 
 def _rebuilt(
@@ -74,14 +76,10 @@ class Tree:
         Returns those that plugins open; called for a value that may be one of them.
     passes : callable, optional
         Tells whether a value is to be left unopened.
-    empties : bool, default False
-        Whether `emptied` is going to be asked for.
     passed : set of type, default `SCALARS`
         The types of values that are no leaves: they stay what they are.
     arrays : mapping, optional
         Its keys are types whose values are arrays without a question.
-    rebuilds : bool, default True
-        Whether `rebuilt` is going to be asked for.
     lists : bool, default False
         Whether a list may be an array.
 
@@ -94,8 +92,8 @@ class Tree:
     """
 
     __slots__ = (
-        *("_containers", "_empties", "_is_array", "_lists", "_parents", "_passed", "_passes"),
-        *("_plain", "_rebuilds", "arrays", "leaves", "values"),
+        *("_containers", "_is_array", "_lists", "_parents", "_passed", "_passes", "_plain"),
+        *("arrays", "leaves", "values"),
     )
 
     def __init__(
@@ -105,16 +103,12 @@ class Tree:
         containers: Callable[[], Iterable[Container]] = tuple,
         *,
         passes: Callable[[Value], bool] | None = None,
-        empties: bool = False,
         passed: Set[type] = SCALARS,
         arrays: Mapping[type, object] = MappingProxyType({}),
-        rebuilds: bool = True,
         lists: bool = False,
     ) -> None:
         self._is_array = is_array
         self._passes = passes
-        self._empties = empties
-        self._rebuilds = rebuilds
         self._lists = lists
         self._passed = passed
         self._plain = arrays
@@ -129,13 +123,18 @@ class Tree:
         try:
             self._grow(0)
         except RecursionError:
-            raise self._endless() from None
+            path = self.path(self._parents[-1][0])
+            msg = (
+                f"the tree at {joined(path[:_SHOWN])} holds itself, or is more than {len(path)} "
+                "levels deep; flatten it first."
+            )
+            raise BadRequestError(msg) from None
 
     def rebuilt(self, values: list[Value] | None = None) -> Value:
         """Return a tree of new containers of the same kinds, around other values if given."""
         values = self.values if values is None else values
         try:
-            for place, start, names, rebuild, _ in reversed(self._parents):
+            for place, start, names, rebuild in reversed(self._parents):
                 values[place] = rebuild(values[start : start + len(names)])
         except InteropError as error:
             error.locate(joined(self.path(place)))
@@ -160,40 +159,25 @@ class Tree:
             place = above
         return tuple(reversed(names))
 
-    def _endless(self) -> BadRequestError:
-        """Return the error of a tree with too many containers above the last that was opened."""
-        places, starts = [self._parents[-1][0]], [parent[1] for parent in self._parents]
-        while places[-1]:
-            places.append(self._parents[bisect_right(starts, places[-1]) - 1][0])
-        above: dict[int, int] = {}
-        for place in reversed(places):
-            value = self.values[place]
-            if id(value) in above:
-                here, there = joined(self.path(place)), joined(self.path(above[id(value)]))
-                msg = f"the tree holds itself: the {type(value).__name__} at {here} is {there}."
-                return BadRequestError(msg)
-            above[id(value)] = place
-        msg = f"the tree is more than {len(places) - 1} levels deep; flatten it first."
-        return BadRequestError(msg)
-
     @contextmanager
     def emptied(self) -> Iterator[None]:
         """Empty the containers that can be emptied; fill them with the leaves after an error."""
-        values, parents = self.values, self._parents
+        values, emptied = self.values, {}
+        for place, *_ in self._parents:
+            container, values[place] = values[place], None  # others would keep their arrays alive
+            if type(container) in _EMPTIABLE:
+                emptied[place] = container
         try:
-            for place, *_, container in parents:
-                values[place] = None
-                if container is not None:
-                    container.clear()
+            for container in emptied.values():
+                container.clear()
             yield
         except BaseException:
-            for place, start, names, rebuild, container in reversed(parents):
+            for place, start, names, rebuild in reversed(self._parents):
                 children = values[start : start + len(names)]
-                if container is None:
-                    values[place] = _rebuilt(rebuild, names, children)
+                if place in emptied:
+                    values[place] = _refilled(emptied[place], names, children)
                 else:
-                    _refill(container, names, children)
-                    values[place] = container
+                    values[place] = _rebuilt(rebuild, names, children)
             raise
 
     def _grow(self, place: int) -> None:
@@ -231,7 +215,7 @@ class Tree:
         if is_foreign and self.arrays == arrays:
             del self.leaves[leaves:], self._parents[parents:], self.values[start:]
             self.leaves.append(place)
-        elif is_foreign and self._rebuilds and not _can_be_copied(value):
+        elif is_foreign and not _can_be_copied(value):
             raise _not_made_anew(value, self.path(place))
 
     def _open(self, branch: _Opened, place: int) -> None:
@@ -239,8 +223,7 @@ class Tree:
         values, plain, passed, leaves = self.values, self._plain, self._passed, self.leaves
         (names, opened, rebuild), value = branch, values[place]
         start, children = len(values), [*opened]
-        container = value if self._empties and type(value) in _EMPTIABLE else None
-        self._parents.append((place, start, names, rebuild, container))
+        self._parents.append((place, start, names, rebuild))
         values.extend(children)
         if len(children) != len(names):
             msg = (
@@ -263,7 +246,7 @@ class Tree:
 
     def _opened(self, value: Value, place: int) -> tuple[Branch | None, bool]:
         """Open a container, if it is one; tell whether it is of a type that nobody registered."""
-        openers = (*self._own_openers(), *_OPENERS)
+        openers = (*self._own_openers(), _open_python, _open_tuple)
         try:
             branch = next(filter(None, (opened(value) for opened in openers)), None)
             return branch or _open_foreign(value), branch is None
@@ -288,57 +271,53 @@ def _open_dict(value: dict[Value, Value]) -> _Opened:
     return names, value.values(), lambda children: dict(zip(names, children, strict=True))
 
 
-def _open_mapping(value: Value) -> Branch | None:
-    """Open a mapping in its own order, with the attributes that a state dict has."""
-    if not isinstance(value, (dict, UserDict)):
+def _open_proxy(value: Value) -> _Opened:
+    names, children, rebuild = _open_dict(value)
+    return names, children, lambda new: MappingProxyType(rebuild(new))
+
+
+def _open_python(value: Value) -> Branch | None:
+    """Open a container of a type derived from one of Python's, or an instance of a dataclass.
+
+    A copy of it gets other contents: it keeps the attributes that a state dict has, and is not
+    initialised again.
+    """
+    names: Sequence[Value]
+    put: Callable[[Value, Value, Value], object] = setitem
+    if isinstance(value, (dict, UserDict)):
+        names = list(value)
+        children = [value[name] for name in names]
+    elif isinstance(value, (list, UserList, deque)):
+        names = range(len(value))
+        return Branch(names, list(value), lambda new: _refilled(copy(value), names, new))
+    elif isinstance(value, ChainMap):  # whose first mapping may hide what is in others
+        names, children, put = range(len(value.maps)), list(value.maps), _set_mapping
+    elif isinstance(value, (type, tuple, Set)):  # whose items are no fields
         return None
-    names = list(value)
-
-    def rebuild(children: list[Value]) -> Value:
-        new = copy(value)
-        for name, child in zip(names, children, strict=True):
-            new[name] = child
-        return new
-
-    return Branch(names, [value[name] for name in names], rebuild)
-
-
-def _open_list(value: Value) -> Branch | None:
-    if not isinstance(value, (list, UserList)):
+    elif is_dataclass(value) or isinstance(value, SimpleNamespace):
+        own = [field.name for field in fields(value)] if is_dataclass(value) else vars(value)
+        names, put = [name for name in own if hasattr(value, name)], object.__setattr__
+        children = [getattr(value, name) for name in names]
+    else:
         return None
-
-    def rebuild(children: list[Value]) -> Value:
-        new = copy(value)
-        new[:] = children
-        return new
-
-    return Branch(range(len(value)), list(value), rebuild)
+    return Branch(names, children, partial(_copy_of, value, names, put))
 
 
-def _open_chain(value: Value) -> Branch | None:
-    """Open a chain of mappings by its mappings, of which the first may hide what is in others."""
-    if not isinstance(value, ChainMap):
-        return None
+def _copy_of(
+    value: Value,
+    names: Sequence[Value],
+    put: Callable[[Value, Value, Value], object],
+    children: Sequence[Value],
+) -> Value:
+    """Return a copy of a container with other contents."""
+    new = copy(value)
+    for name, child in zip(names, children, strict=True):
+        put(new, name, child)
+    return new
 
-    def rebuild(children: list[Value]) -> Value:
-        new = copy(value)
-        new.maps = children
-        return new
 
-    return Branch(range(len(value.maps)), list(value.maps), rebuild)
-
-
-def _open_deque(value: Value) -> Branch | None:
-    if not isinstance(value, deque):
-        return None
-
-    def rebuild(children: list[Value]) -> Value:
-        new = copy(value)
-        new.clear()
-        new.extend(children)
-        return new
-
-    return Branch(range(len(value)), list(value), rebuild)
+def _set_mapping(chain: ChainMap[Value, Value], place: int, mapping: Value) -> None:
+    chain.maps[place] = mapping
 
 
 def _open_tuple(value: Value) -> Branch | None:
@@ -353,59 +332,13 @@ def _open_tuple(value: Value) -> Branch | None:
     return None
 
 
-def _open_record(value: Value) -> Branch | None:
-    """Open an instance of a dataclass by its fields; a new one is not initialised again."""
-    if isinstance(value, (type, tuple, Set)):  # whose items are no fields
-        return None
-    if is_dataclass(value):
-        names = [field.name for field in fields(value) if hasattr(value, field.name)]
-    elif isinstance(value, SimpleNamespace):
-        names = list(vars(value))
-    else:
-        return None
-
-    def rebuild(children: list[Value]) -> Value:
-        return _with_fields(copy(value), names, children)
-
-    return Branch(names, [getattr(value, name) for name in names], rebuild)
-
-
-def _open_both(value: Value) -> Branch | None:
-    """Open a dataclass that is a list or a mapping as well, by its items and then by its fields."""
-    fields_of = _open_record(value) if is_dataclass(value) else None
-    items = _open_mapping(value) or _open_list(value) or _open_deque(value) if fields_of else None
-    if fields_of is None or items is None:
-        return None
-    rebuild_items, names, count = items.rebuild, fields_of.names, len(items.names)
-
-    def rebuild(children: list[Value]) -> Value:
-        return _with_fields(rebuild_items(children[:count]), names, children[count:])
-
-    return Branch([*items.names, *names], [*items.children, *fields_of.children], rebuild)
-
-
-def _with_fields(record: Value, names: Sequence[Value], contents: Sequence[Value]) -> Value:
-    for name, child in zip(names, contents, strict=True):
-        object.__setattr__(record, name, child)  # also if the dataclass is frozen
-    return record
-
-
 #: The functions that open values of these very types.
 _EXACT_OPENERS: dict[type, Callable[[Value], _Opened]] = {
     dict: _open_dict,
     list: lambda value: (range(len(value)), value, list),
     tuple: lambda value: (range(len(value)), value, tuple),
+    MappingProxyType: _open_proxy,
 }
-#: Functions that open a container, or return None.
-_OPENERS = (
-    _open_both,
-    _open_mapping,
-    _open_list,
-    _open_tuple,
-    _open_deque,
-    _open_record,
-    _open_chain,
-)
 
 
 def _open_foreign(value: Value) -> Branch | None:
@@ -420,8 +353,6 @@ def _open_foreign(value: Value) -> Branch | None:
         return None
     names = list(value.keys())
     children = [value[name] for name in names]
-    if kind is MappingProxyType:
-        return Branch(names, children, lambda new: kind(dict(zip(names, new, strict=True))))
     return Branch(names, children, partial(_with_items, value, names))
 
 
@@ -432,15 +363,9 @@ def _can_be_copied(value: Value) -> bool:
     mapping would lose what nothing else refers to.
     """
     kind = type(value)
-    if isinstance(value, tuple):
-        try:
-            tuple.__new__(kind)
-        except TypeError:  # it is made by C
-            return False
-        return True
     copies = hasattr(kind, "__copy__") or callable(getattr(kind, "copy", None))
     takes = hasattr(kind, "__setitem__") and not issubclass(kind, WeakValueDictionary)
-    return kind is MappingProxyType or (copies and takes)
+    return isinstance(value, tuple) or (copies and takes)
 
 
 def _with_elements(value: Value, children: list[Value]) -> Value:

@@ -501,10 +501,10 @@ def test_a_word_for_others_that_does_not_exist_is_refused(others: Any) -> None:
 
 
 def test_a_tree_that_holds_itself_is_refused() -> None:
-    """A cycle is an error with both paths, and one container at two places is not."""
+    """A cycle is an error with the path around it, and one container at two places is none."""
     tree: dict[str, Any] = {"a": []}
     tree["a"].append(tree)
-    with pytest.raises(BadRequestError, match="a/0 is the root"):
+    with pytest.raises(BadRequestError, match=r"^the tree at a/0/a/0/a/0/a/0 holds itself"):
         interop.convert_tree(tree, to="numpy")
     inner = [torch.ones(1)]
     first, second = interop.convert_tree([inner, inner], to="numpy")
