@@ -112,19 +112,12 @@ def accepting_later(
 
 def _check_function(function: Value) -> None:
     """Refuse anything but functions that give their results at once."""
-    if not callable(function):
-        msg = f"accepts decorates functions, not values of {type(function).__qualname__}."
+    if not callable(function) or isinstance(function, type):
+        msg = f"accepts decorates functions, not {function!r}; of a class decorate its __init__."
         raise BadRequestError(msg)
-    if isinstance(function, type):
-        name = function.__qualname__
-        msg = f"accepts decorates functions, not classes; decorate {name}.__init__."
-        raise BadRequestError(msg)
-    called = function
-    while isinstance(called, partial):
-        called = called.func
     for tells, kind in _LATER.items():
-        if tells(called) or tells(type(called).__call__):
-            msg = f"{_name(called)} is {kind} function; call interop.convert inside it."
+        if tells(function):
+            msg = f"{_name(function)} is {kind} function; call interop.convert inside it."
             raise BadRequestError(msg)
 
 
