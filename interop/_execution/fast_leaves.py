@@ -68,8 +68,7 @@ def _results(
     kinds = {*map(type, arrays)}
     if len(kinds) == 1:  # as nearly always
         case = all_cases[type(arrays[0])][turn]
-        addresses = _addresses(arrays, case.address_of) if are_all else []
-        if case.address_of is None or (addresses and len({*addresses}) == len(arrays)):
+        if case.address_of is None or (are_all and _are_apart(arrays, case.address_of)):
             return _mapped(case, arrays)
     cases = {kind: all_cases[kind][turn] for kind in kinds}
     results: list[Value] = [NotImplemented] * len(arrays)
@@ -151,6 +150,12 @@ def _addresses(arrays: Iterable[Value], address_of: ValueFunction | None) -> lis
         return [address_of(array) for array in arrays] if callable(address_of) else []
     except (InteropError, RuntimeError):  # one has no memory of its own
         return []
+
+
+def _are_apart(arrays: Sequence[Value], address_of: ValueFunction) -> bool:
+    """Tell whether all arrays begin at addresses of their own."""
+    addresses = _addresses(arrays, address_of)
+    return bool(addresses) and len({*addresses}) == len(arrays)
 
 
 def _alone(
