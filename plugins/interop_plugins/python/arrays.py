@@ -33,9 +33,9 @@ def stack(value: Sequence[Any], *, dtype: str) -> NDArray[Any]:
     rows = [row if type(row) is np.ndarray else interop.convert(row, "numpy") for row in value]
     dtypes = {row.dtype for row in rows}
     if dtypes == {target}:
-        return np.stack(rows)
+        return np.array(rows)  # which is faster than `stack`
     if len(dtypes) == 1 and rows[0].nbytes * len(rows) < _SMALL:
-        stacked: NDArray[Any] = interop.convert(np.stack(rows), "numpy", dtype=target)
+        stacked: NDArray[Any] = interop.convert(np.array(rows), "numpy", dtype=target)
         return stacked
     result = np.empty((len(rows), *rows[0].shape), target)
     for n, row in enumerate(rows):

@@ -6,6 +6,7 @@ import numbers
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
+from operator import attrgetter
 from types import NoneType
 from typing import TYPE_CHECKING, cast
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .numbers import Nested
+
+_DTYPE, _SHAPE = attrgetter("dtype"), attrgetter("shape")
 
 #: The traits that an array loses when it is copied into another.
 _RESOLVED = MEMORY_TRAITS | {"conj", "neg", "weak", "scalar", "subclass"}
@@ -69,10 +72,29 @@ def fast_key(value: Sequence[Any]) -> tuple[object, ...] | None:
     if key_of is None or key is None or {*map(type, value)} != {kind}:
         return None
     first, shape = value[0], value[0].shape
-    if any(element.shape != shape or key_of(element) != key for element in value):
+    if getattr(first.dtype, "hasobject", False):  # its dtype does not say what it holds
+        return None
+    if _are_of_one_dtype(value):
+        is_alike = {*map(_SHAPE, value)} == {shape}
+    else:
+        is_alike = all(x.shape == shape and key_of(x) == key for x in value)
+    if not is_alike:
         return None
     device, nbytes = getattr(first, "device", None), first.nbytes * len(value)
     return kind, first.dtype, device, len(shape), nbytes.bit_length() >> 1  # its `size_class`
+
+
+def _are_of_one_dtype(value: Sequence[Any]) -> bool:
+    """Tell whether all elements are arrays of NumPy, and numbers of one dtype.
+
+    Beside their shapes nothing else counts where they are copied, and each fact is asked of all of
+    them at once.
+    """
+    import numpy as np
+
+    if {*map(type, value)} != {np.ndarray} or len({*map(_DTYPE, value)}) != 1:
+        return False
+    return not value[0].dtype.hasobject
 
 
 @lru_cache(maxsize=256)
@@ -92,10 +114,11 @@ def _describe_ragged(value: Sequence[Any]) -> Spec | None:
     elements = ragged.chained(value)
     # Deeper rows of several lengths, and a list that holds itself, are refused as they are.
     if elements is None:
-        rows = [_describe_row(value, row, 0) for row in value]
+        alike = _are_of_one_dtype(value)
+        rows = [_describe_row(value, row, 0) for row in (value[:1] if alike else value)]
     else:
         rows = [describe(cast("Nested", elements), depth=1)]
-    if elements is None and len({row.shape[1:] for row in rows}) > 1:
+    if elements is None and len({row.shape[1:] for row in (value if alike else rows)}) > 1:
         return None
     for row in rows:
         if not _is_dense(row.format) or "nested" in row.traits:
@@ -133,7 +156,7 @@ def _describe_arrays(value: Sequence[Any], depth: int) -> Spec:
     for name in {row.format for row in rows} | {row.wrapped for row in rows if row.wrapped}:
         if not _is_dense(name):
             raise _not_stacked(value, name)
-    shape = (len(rows), *_common(value, "shapes", [row.shape for row in rows]))
+    shape = (len(value), *_common(value, "shapes", [row.shape for row in rows]))
     device = _common(value, "devices", [row.device for row in rows])
     dtype = _common_dtype(value, rows)
     traits = frozenset[str]().union(*(row.traits for row in rows)) - _RESOLVED
@@ -142,15 +165,19 @@ def _describe_arrays(value: Sequence[Any], depth: int) -> Spec:
 
 
 def _rows(value: Sequence[Any], depth: int) -> list[Spec]:
-    """Return the specs of the elements; those like the first have its spec.
+    """Return the specs of the elements; those of several elements may be one.
 
-    They share type and shape, and the fast key, which tells their dtype and device.
+    Elements with the spec of the first share its type and shape, and the fast key, which tells
+    their dtype and device.
     """
     first = _describe_row(value, value[0], depth)
     key_of, kind = _format(first.format).fast_key, type(value[0])
     # A key tells values of a framework's own types apart; those of subclasses have a trait.
     is_nested = isinstance(value[0], SEQUENCES)
     key = None if key_of is None or first.traits or is_nested else key_of(value[0])
+    if _are_of_one_dtype(value):
+        shapes = {*map(_SHAPE, value)} - {first.shape}
+        return [first, *(first._replace(shape=shape) for shape in shapes)]
     if key_of is None or key is None:
         return [first, *(_describe_row(value, element, depth) for element in value[1:])]
     shape = first.shape

@@ -56,7 +56,13 @@ def _values(value: Rows, dtype: str) -> Array:
     if elements is not None:
         array: Array = interop.convert(elements, "numpy", dtype=target)
         return array
-    return np.concatenate([interop.convert(row, "numpy", dtype=target) for row in value])
+    rows = [
+        row
+        if type(row) is np.ndarray and row.dtype == target
+        else interop.convert(row, "numpy", dtype=target)
+        for row in value
+    ]
+    return np.concatenate(rows)
 
 
 def _offsets(value: Rows) -> Array:

@@ -201,11 +201,15 @@ def align(value: Tensor) -> Tensor:
     return _resolved(aligned.conj()) if value.is_conj() else aligned
 
 
-def stack(value: Sequence[object], *, dtype: str) -> Tensor:
+def stack(value: Sequence[Any], *, dtype: str) -> Tensor:
     """Return a tensor of the elements of a sequence, part of their graphs, on their device."""
+    import numpy as np
     import torch
 
     target = getattr(torch, dtype)
+    if {*map(type, value)} == {np.ndarray} and len({row.dtype for row in value}) == 1:
+        tensor: Tensor = interop.convert(np.array(value), "torch", dtype=target)
+        return tensor
     rows = [x if type(x) is torch.Tensor else interop.convert(x, "torch") for x in value]
     if len({row.dtype for row in rows}) == 1 and rows[0].nbytes * len(rows) < _SMALL:
         stacked: Tensor = torch.stack(rows)
