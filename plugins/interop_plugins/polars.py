@@ -129,6 +129,10 @@ _REFUSAL_HINTS = {
     "x.to_arrow() and x.to_pandas(use_pyarrow_extension_array=True). With drop_mask nulls "
     "become NaN in floats, but 0 in integers and False in bools, as if that had been measured.",
 }
+_SERIES_HINTS = {
+    **_REFUSAL_HINTS,
+    "Object": "x.to_list() makes a list of its objects, and x.to_pandas() a Series of them.",
+}
 _FRAME_HINTS = {
     **_REFUSAL_HINTS,
     "not_numbers": "these are not numbers; choose columns of numbers "
@@ -727,7 +731,7 @@ def _formats() -> Iterable[Format]:
             ndims={1},  # this is for results; a Series of fixed-size arrays has more axes
             exports={"arrow_c_array": _DTYPES},
             advanced=Advanced(export={"arrow_c_array": without_objects}),
-            limits=limits,
+            limits=limits._replace(refusal_hints=_SERIES_HINTS),
         ),
         common(
             "polars.dataframe",

@@ -83,7 +83,7 @@ Pandas: TypeAlias = Literal["pandas", "pd"]
 PandasArray: TypeAlias = Literal["pandas.array"]
 PandasDataframe: TypeAlias = Literal["pandas.dataframe"]
 PandasIndex: TypeAlias = Literal["pandas.index"]
-PandasSeries: TypeAlias = Literal["pandas.series"]
+PandasRows: TypeAlias = Literal["pandas.rows", "pandas.series"]
 Polars: TypeAlias = Literal["pl", "polars"]
 PolarsDataframe: TypeAlias = Literal["polars.dataframe"]
 PolarsList: TypeAlias = Literal["polars.list", "polars.series"]
@@ -131,7 +131,7 @@ TensorflowRagged: TypeAlias = Literal["tensorflow.ragged"]
 TensorflowSparse: TypeAlias = Literal["tensorflow.sparse"]
 Name: TypeAlias = (
     Numpy | NumpyMa | Torch | TorchDtensor | TorchJagged | Jax | JaxBcoo | JaxBcsr | Python |
-    Pandas | PandasArray | PandasDataframe | PandasIndex | PandasSeries | Polars |
+    Pandas | PandasArray | PandasDataframe | PandasIndex | PandasRows | Polars |
     PolarsDataframe | PolarsList | Pyarrow | PyarrowChunkedArray | PyarrowFixedShapeTensor |
     PyarrowFixedSizeList | PyarrowList | PyarrowRecordBatch | PyarrowRow | PyarrowScalar |
     PyarrowTable | PyarrowTensor | Scipy | ScipyBsr | ScipyCoo | ScipyCsc | ScipyCsr |
@@ -140,10 +140,10 @@ Name: TypeAlias = (
     DpnpTensor | Mlx | Onnxruntime | Quantized | Sparse | SparseCoo | SparseDok | SparseGcxs |
     Tensorflow | TensorflowIndexedSlices | TensorflowRagged | TensorflowSparse
 )
-FormatName: TypeAlias = Literal["array", "array_api_strict", "array_interface", "arrow_c_array", "arrow_c_stream", "awkward", "buffer", "cuda_array_interface", "cupy", "cupy.coo", "cupy.csc", "cupy.csr", "cupy.dia", "dask", "dask.cupy", "dask.scipy.coo", "dask.scipy.csc", "dask.scipy.csr", "dask.sparse.coo", "dask.torch", "datasets", "datasets.column", "dlpack", "dlpack.capsule", "dpnp", "dpnp.tensor", "jax", "jax.bcoo", "jax.bcsr", "jax.ref", "mlx", "numpy", "numpy.ma", "numpy.rows", "onnxruntime", "pandas.array", "pandas.dataframe", "pandas.index", "pandas.series", "polars.dataframe", "polars.list", "polars.series", "pyarrow", "pyarrow.chunked_array", "pyarrow.fixed_shape_tensor", "pyarrow.fixed_size_list", "pyarrow.list", "pyarrow.record_batch", "pyarrow.row", "pyarrow.scalar", "pyarrow.table", "pyarrow.tensor", "python", "python.arrays", "python.ragged", "quantized.cupy", "quantized.numpy", "quantized.torch", "scipy.bsr", "scipy.coo", "scipy.csc", "scipy.csr", "scipy.dia", "scipy.dok", "scipy.lil", "sparse.coo", "sparse.dok", "sparse.gcxs.csc", "sparse.gcxs.csr", "sparse.gcxs.nd", "tensorflow", "tensorflow.indexed_slices", "tensorflow.ragged", "tensorflow.sparse", "torch", "torch.dtensor", "torch.jagged", "torch.mkldnn", "torch.quantized", "torch.sparse_bsc", "torch.sparse_bsr", "torch.sparse_coo", "torch.sparse_csc", "torch.sparse_csr", "torchao.float8", "torchao.int4", "torchao.int8", "torchao.intx", "torchao.nf4", "torchao.opaque", "xarray.dataarray", "xarray.variable"]
+FormatName: TypeAlias = Literal["array", "array_api_strict", "array_interface", "arrow_c_array", "arrow_c_stream", "awkward", "buffer", "cuda_array_interface", "cupy", "cupy.coo", "cupy.csc", "cupy.csr", "cupy.dia", "dask", "dask.cupy", "dask.scipy.coo", "dask.scipy.csc", "dask.scipy.csr", "dask.sparse.coo", "dask.torch", "datasets", "datasets.column", "dlpack", "dlpack.capsule", "dpnp", "dpnp.tensor", "jax", "jax.bcoo", "jax.bcsr", "jax.ref", "mlx", "numpy", "numpy.ma", "numpy.rows", "onnxruntime", "pandas.array", "pandas.dataframe", "pandas.index", "pandas.rows", "pandas.series", "polars.dataframe", "polars.list", "polars.series", "pyarrow", "pyarrow.chunked_array", "pyarrow.fixed_shape_tensor", "pyarrow.fixed_size_list", "pyarrow.list", "pyarrow.record_batch", "pyarrow.row", "pyarrow.scalar", "pyarrow.table", "pyarrow.tensor", "python", "python.arrays", "python.ragged", "quantized.cupy", "quantized.numpy", "quantized.torch", "scipy.bsr", "scipy.coo", "scipy.csc", "scipy.csr", "scipy.dia", "scipy.dok", "scipy.lil", "sparse.coo", "sparse.dok", "sparse.gcxs.csc", "sparse.gcxs.csr", "sparse.gcxs.nd", "tensorflow", "tensorflow.indexed_slices", "tensorflow.ragged", "tensorflow.sparse", "torch", "torch.dtensor", "torch.jagged", "torch.mkldnn", "torch.quantized", "torch.sparse_bsc", "torch.sparse_bsr", "torch.sparse_coo", "torch.sparse_csc", "torch.sparse_csr", "torchao.float8", "torchao.int4", "torchao.int8", "torchao.intx", "torchao.nf4", "torchao.opaque", "xarray.dataarray", "xarray.variable"]
 DtypeName: TypeAlias = Literal["bf16", "bfloat16", "bool", "bool_", "c16", "c8", "clongdouble", "complex", "complex128", "complex32", "complex64", "double", "f2", "f32", "f4", "f64", "f8", "float", "float16", "float32", "float4_e2m1fn", "float64", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "fp16", "fp32", "fp64", "half", "i1", "i16", "i2", "i32", "i4", "i64", "i8", "int", "int1", "int16", "int2", "int32", "int4", "int64", "int8", "long", "longdouble", "short", "single", "u1", "u16", "u2", "u32", "u4", "u64", "u8", "uint", "uint1", "uint16", "uint2", "uint32", "uint4", "uint64", "uint8"]
 KindName: TypeAlias = Literal["bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating", "numeric"]
-DeviceName: TypeAlias = Literal["cpu", "cuda", "cuda_host", "ext_dev", "mps", "oneapi", "rocm", "tpu", "xpu", "cpu:0", "cpu:1", "cpu:2", "cpu:3", "cpu:4", "cpu:5", "cpu:6", "cpu:7", "cpu:8", "cpu:9", "cpu:10", "cpu:11", "cpu:12", "cpu:13", "cpu:14", "cpu:15", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7", "cuda:8", "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15", "ext_dev:0", "ext_dev:1", "ext_dev:2", "ext_dev:3", "ext_dev:4", "ext_dev:5", "ext_dev:6", "ext_dev:7", "ext_dev:8", "ext_dev:9", "ext_dev:10", "ext_dev:11", "ext_dev:12", "ext_dev:13", "ext_dev:14", "ext_dev:15", "oneapi:0", "oneapi:1", "oneapi:2", "oneapi:3", "oneapi:4", "oneapi:5", "oneapi:6", "oneapi:7", "oneapi:8", "oneapi:9", "oneapi:10", "oneapi:11", "oneapi:12", "oneapi:13", "oneapi:14", "oneapi:15", "rocm:0", "rocm:1", "rocm:2", "rocm:3", "rocm:4", "rocm:5", "rocm:6", "rocm:7", "rocm:8", "rocm:9", "rocm:10", "rocm:11", "rocm:12", "rocm:13", "rocm:14", "rocm:15", "tpu:0", "tpu:1", "tpu:2", "tpu:3", "tpu:4", "tpu:5", "tpu:6", "tpu:7", "tpu:8", "tpu:9", "tpu:10", "tpu:11", "tpu:12", "tpu:13", "tpu:14", "tpu:15", "xpu:0", "xpu:1", "xpu:2", "xpu:3", "xpu:4", "xpu:5", "xpu:6", "xpu:7", "xpu:8", "xpu:9", "xpu:10", "xpu:11", "xpu:12", "xpu:13", "xpu:14", "xpu:15"]
+DeviceName: TypeAlias = Literal["cpu", "cuda", "cuda_host", "ext_dev", "metal", "mps", "oneapi", "rocm", "tpu", "xpu", "cpu:0", "cpu:1", "cpu:2", "cpu:3", "cpu:4", "cpu:5", "cpu:6", "cpu:7", "cpu:8", "cpu:9", "cpu:10", "cpu:11", "cpu:12", "cpu:13", "cpu:14", "cpu:15", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7", "cuda:8", "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15", "ext_dev:0", "ext_dev:1", "ext_dev:2", "ext_dev:3", "ext_dev:4", "ext_dev:5", "ext_dev:6", "ext_dev:7", "ext_dev:8", "ext_dev:9", "ext_dev:10", "ext_dev:11", "ext_dev:12", "ext_dev:13", "ext_dev:14", "ext_dev:15", "oneapi:0", "oneapi:1", "oneapi:2", "oneapi:3", "oneapi:4", "oneapi:5", "oneapi:6", "oneapi:7", "oneapi:8", "oneapi:9", "oneapi:10", "oneapi:11", "oneapi:12", "oneapi:13", "oneapi:14", "oneapi:15", "rocm:0", "rocm:1", "rocm:2", "rocm:3", "rocm:4", "rocm:5", "rocm:6", "rocm:7", "rocm:8", "rocm:9", "rocm:10", "rocm:11", "rocm:12", "rocm:13", "rocm:14", "rocm:15", "tpu:0", "tpu:1", "tpu:2", "tpu:3", "tpu:4", "tpu:5", "tpu:6", "tpu:7", "tpu:8", "tpu:9", "tpu:10", "tpu:11", "tpu:12", "tpu:13", "tpu:14", "tpu:15", "xpu:0", "xpu:1", "xpu:2", "xpu:3", "xpu:4", "xpu:5", "xpu:6", "xpu:7", "xpu:8", "xpu:9", "xpu:10", "xpu:11", "xpu:12", "xpu:13", "xpu:14", "xpu:15"]
 TraitName: TypeAlias = Literal["readonly", "immutable", "noncontiguous", "fortran", "negative_strides", "broadcast", "byteswapped", "unaligned", "grad", "conj", "neg", "labelled", "indexed", "masked", "not_numbers", "untyped", "several_dtypes", "mixed", "bit_columns", "block_columns", "byte_columns", "category_columns", "chunked_columns", "object_columns", "strided_columns", "text_columns", "view_columns", "zoned_columns", "weak", "uncoalesced", "replicated", "sharded", "distributed", "subclass", "scalar", "matrix", "hybrid", "batched", "zero_tensor", "meta", "traced", "nested", "unknown_shape", "unknown_dtype", "no_storage", "packed", "biased", "per_block"]
 # end names
 # fmt: on
@@ -365,7 +365,7 @@ class Convert:
     @overload
     def __call__(self, x: object, /, to: PandasIndex, **keywords: Unpack[Keywords]) -> pandas.Index: ...
     @overload
-    def __call__(self, x: object, /, to: PandasSeries, **keywords: Unpack[Keywords]) -> pandas.Series: ...
+    def __call__(self, x: object, /, to: PandasRows, **keywords: Unpack[Keywords]) -> pandas.Series: ...
     @overload
     def __call__(self, x: object, /, to: Polars, **keywords: Unpack[Keywords]) -> polars.Series | polars.DataFrame: ...
     @overload
@@ -587,7 +587,7 @@ class Converter:
     @overload
     def __call__(self, to: PandasIndex, **keywords: Unpack[Keywords]) -> Callable[[object], pandas.Index]: ...
     @overload
-    def __call__(self, to: PandasSeries, **keywords: Unpack[Keywords]) -> Callable[[object], pandas.Series]: ...
+    def __call__(self, to: PandasRows, **keywords: Unpack[Keywords]) -> Callable[[object], pandas.Series]: ...
     @overload
     def __call__(self, to: Polars, **keywords: Unpack[Keywords]) -> Callable[[object], polars.Series | polars.DataFrame]: ...
     @overload
@@ -748,7 +748,7 @@ class Plan:
     @overload
     def __call__(self, x_or_spec: object, /, to: PandasIndex, **keywords: Unpack[Keywords]) -> RouteTo[pandas.Index]: ...
     @overload
-    def __call__(self, x_or_spec: object, /, to: PandasSeries, **keywords: Unpack[Keywords]) -> RouteTo[pandas.Series]: ...
+    def __call__(self, x_or_spec: object, /, to: PandasRows, **keywords: Unpack[Keywords]) -> RouteTo[pandas.Series]: ...
     @overload
     def __call__(self, x_or_spec: object, /, to: Polars, **keywords: Unpack[Keywords]) -> RouteTo[polars.Series | polars.DataFrame]: ...
     @overload

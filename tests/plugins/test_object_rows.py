@@ -1,11 +1,14 @@
-"""Arrays of objects whose elements are lists or arrays: they are what the list of these is."""
+"""Arrays and Series of objects that are lists or arrays: they are what the list of these is."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 import torch
@@ -29,7 +32,13 @@ ROWS: dict[str, Callable[[list[int]], Any]] = {
     "arrays": np.array,
     "tensors": torch.tensor,
 }
-MAKERS = {"array": objects}
+#: What holds rows as objects.
+MAKERS: dict[str, Callable[..., Any]] = {
+    "array": objects,
+    "series": lambda *elements: pd.Series(objects(*elements)),
+    "labelled": lambda *elements: pd.Series(objects(*elements), index=[5, 6], name="x"),
+    "extension": lambda *elements: pd.arrays.NumpyExtensionArray(objects(*elements)),
+}
 
 
 @together("rows, maker", [(rows, maker) for rows in ROWS for maker in MAKERS])
@@ -40,7 +49,7 @@ def test_rows_of_one_length_in_objects_become_one_array(rows: str, maker: str) -
     tensor, array = interop.convert(value, to="torch"), interop.convert(value, to="numpy")
     assert (tensor.tolist(), tensor.dtype) == ([[1, 2], [3, 4]], torch.int64)
     assert (array.tolist(), array.dtype) == ([[1, 2], [3, 4]], np.int64)
-    assert all(value[place] is element for place, element in enumerate(elements))
+    assert all(map(operator.is_, value, elements))
 
 
 @together("rows, maker", [(rows, maker) for rows in ROWS for maker in MAKERS])
@@ -107,3 +116,138 @@ def test_objects_that_are_no_rows_stay_objects(name: str, elements: list[Any]) -
     assert interop.convert_tree([value, np.ones(1)], to="torch")[0] is value
     with pytest.raises(RefusedError, match="its elements are objects and no numbers"):
         interop.convert(value, to="torch")
+    series = pd.Series(value)
+    if name != "a missing row":
+        assert interop.spec(series).dtype == "object", name
+        with pytest.raises(RefusedError, match="object is not a dtype of numbers"):
+            interop.convert(series, to="torch")
+
+
+@together("missing", [None, float("nan"), pd.NA])
+def test_missing_rows_of_a_series_are_refused_or_stay_null(missing: Any) -> None:
+    """Arrays refuse them and say what leaves them out; lists of Arrow and Polars keep them."""
+    for first in ([1, 2], np.array([1, 2])):
+        series = pd.Series(objects(first, missing))
+        for to in ("torch", "numpy", "torch.jagged"):
+            for allow in ((), "pad", "drop_mask"):
+                with pytest.raises(RefusedError, match=r"some of its rows are missing.*x\.dropna"):
+                    interop.convert(series, to=to, allow=allow)
+        assert interop.convert(series, to="pyarrow.list").to_pylist() == [[1, 2], None]
+        assert interop.convert(series, to="polars").to_list() == [[1, 2], None]
+        assert interop.convert(series.dropna(), to="torch").tolist() == [[1, 2]]
+    tensors = pd.Series(objects(torch.ones(2), missing))
+    with pytest.raises(RefusedError, match=r"x\.dropna\(\) leaves out what is missing"):
+        interop.convert(tensors, to="torch")
+
+
+def test_nan_within_rows_is_a_number() -> None:
+    """NaN in a row of floats stays NaN, also where other rows are missing."""
+    rows = [[1.0, float("nan")], [2.0, 3.0]]
+    result = interop.convert(pd.Series(rows), to="numpy")
+    np.testing.assert_array_equal(result, rows)
+    lists = interop.convert(pd.Series([*rows, None]), to="pyarrow.list")
+    assert lists.null_count == 1
+    assert lists.values.null_count == 0
+    assert np.isnan(lists[0][1].as_py())
+
+
+@together(
+    "type_",
+    [pa.list_(pa.int64()), pa.large_list(pa.int64()), pa.list_(pa.int64(), 2)],
+)
+def test_lists_in_arrows_memory_are_shared(type_: pa.DataType) -> None:
+    """A Series of lists of Arrow's is what those are, over their memory."""
+    series = pd.Series([[1, 2], [3, 4]], dtype=pd.ArrowDtype(type_), name="x")
+    array = interop.convert(series, to="numpy", copy=False)
+    chunk = series.array.__arrow_array__().chunk(0)
+    assert (array.tolist(), array.dtype) == ([[1, 2], [3, 4]], np.int64)
+    assert array.ctypes.data == chunk.flatten().buffers()[1].address
+    if type_.id != pa.list_(pa.int64(), 2).id:
+        ragged = pd.Series([[1, 2], [3]], dtype=pd.ArrowDtype(type_))
+        jagged = interop.convert(ragged, to="torch.jagged")
+        assert (jagged.values().tolist(), jagged.offsets().tolist()) == ([1, 2, 3], [0, 2, 3])
+        assert interop.convert(ragged, to="torch", allow="pad").tolist() == [[1, 2], [3, 0]]
+        chunks = pd.concat([ragged, series])
+        assert interop.convert(chunks, to="pyarrow.list").to_pylist() == [
+            [1, 2],
+            [3],
+            [1, 2],
+            [3, 4],
+        ]
+        text = pd.Series([["a"]], dtype=pd.ArrowDtype(pa.list_(pa.string())))
+        assert interop.spec(text).format == "pandas.series"
+
+
+def test_rows_stay_in_pandas() -> None:
+    """A Series of rows is given back for pandas; a copy has rows of its own, and the labels."""
+    row = np.ones(2)
+    series = pd.Series([row, np.zeros(2)], index=[5, 6], name="x")
+    assert interop.convert(series, to="pandas") is interop.convert(series, to=pd.Series) is series
+    copied = interop.convert(series, to="pandas", copy=True)
+    assert (copied.name, copied.index.tolist(), copied.dtype) == ("x", [5, 6], object)
+    row[0] = 7
+    assert copied[5].tolist() == [1, 1]
+    lists = pd.Series([[1, 2], [3]], dtype=pd.ArrowDtype(pa.list_(pa.int64())))
+    copy = interop.convert(lists, to="pandas", copy=True)
+    own, other = (x.array.__arrow_array__().chunk(0).values.buffers()[1] for x in (lists, copy))
+    assert (copy.tolist(), copy.dtype) == (lists.tolist(), lists.dtype)
+    assert own.address != other.address
+
+
+@together("maker", MAKERS)
+def test_rows_that_differ_from_those_before_take_their_own_way(maker: str) -> None:
+    """What was learnt from plain rows serves no rows of another dtype, shape, length or kind."""
+    make = MAKERS[maker]
+    for rows in (
+        ([1, 2], [3, 4]),
+        ([1.5, 2], [3, 4]),
+        ([1.5, 2j], [3, 4]),
+        ([[1.5], [2]], [[3], [4]]),
+        ([True, False], [False, True]),
+    ):
+        for dtype in (None, "complex64"):
+            expected = np.array(rows)
+            made = make(*expected)
+            for to in ("numpy", "torch"):
+                for _ in range(3):
+                    result = interop.convert(made, to=to, dtype=dtype)
+                    assert result.tolist() == expected.tolist()
+                    assert str(result.dtype).endswith(dtype or str(expected.dtype))
+    ragged = make(np.ones(2), np.ones(1))
+    with pytest.raises(RefusedError, match="pad"):
+        interop.convert(ragged, to="numpy")
+
+
+def test_a_list_of_arrays_of_rows_is_read_anew() -> None:
+    """Its elements have the dtype of objects, whatever the dtype of their rows is."""
+    integers = [objects(np.array([1, 2]), np.array([3, 4])) for _ in "ab"]
+    reals = [objects(np.array([1.5, 2]), np.array([3, 4.0])) for _ in "ab"]
+    for to in ("numpy", "torch"):
+        for value, first in ((integers, 1), (integers, 1), (reals, 1.5)):
+            result = interop.convert(value, to=to, copy=True)
+            assert result.tolist() == [[[first, 2], [3, 4]]] * 2
+
+
+def test_a_frame_of_rows_and_objects_of_polars_say_what_converts() -> None:
+    """Neither is an array; the refusals name the column, and the list, which are."""
+    frame = pd.DataFrame({"a": [[1, 2], [3, 4]]})
+    with pytest.raises(RefusedError, match=r"A column of rows converts by itself \(x\['a'\]\)"):
+        interop.convert(frame, to="torch")
+    assert interop.convert(frame["a"], to="torch").tolist() == [[1, 2], [3, 4]]
+    series = pl.Series([torch.ones(2), torch.zeros(2)])
+    assert series.dtype == pl.Object
+    with pytest.raises(RefusedError, match=r"x\.to_list\(\) makes a list of its objects"):
+        interop.convert(series, to="torch")
+    assert interop.convert(series.to_list(), to="torch").tolist() == [[1, 1], [0, 0]]
+
+
+def test_lists_and_arrays_of_polars_are_arrays() -> None:
+    """Polars makes lists or arrays of rows, which are one array, rows or padded."""
+    equal = pl.Series([[1, 2], [3, 4]])
+    fixed = equal.cast(pl.Array(pl.Int64, 2))
+    assert [interop.convert(x, to="torch").tolist() for x in (equal, fixed)] == [
+        [[1, 2], [3, 4]]
+    ] * 2
+    ragged = pl.Series([np.ones(2), np.zeros(1)])
+    assert interop.convert(ragged, to="torch.jagged").values().tolist() == [1, 1, 0]
+    assert interop.convert(ragged, to="torch", allow="pad").tolist() == [[1, 1], [0, 0]]

@@ -165,6 +165,7 @@ def _rows() -> Format:
         wrapper=Wrapper(list_of_rows, 1e-6),
         requires="numpy",
         install="pip install numpy",
+        advanced=Advanced(fast_key=fast_key),
         samples=Samples(make=rows_of, source="numpy"),
     )
 

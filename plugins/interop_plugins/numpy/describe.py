@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import cache
 from numbers import Number
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,8 @@ from interop.kit import COMPLEX, EMPTY, address, dtype_name, extents, memory_tra
 from interop.plugin import DTYPES, Spec
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from .dtypes import Array, DType, Scalar
 
 _SCALAR, _SWAPPED = frozenset({"scalar"}), frozenset({"byteswapped"})
@@ -50,12 +54,19 @@ def describe(value: Array | Scalar) -> Spec:
     return Spec("numpy", name, "cpu", value.shape, traits, value.nbytes)
 
 
-def fast_key(value: Array) -> tuple[DType, int, int] | None:
-    """Return what tells one numpy.ndarray from another, if it is plain."""
+def fast_key(value: Array) -> tuple[object, ...] | None:
+    """Return what tells one numpy.ndarray from another, if it is plain, or its rows are."""
     dtype = value.dtype
     if not value.flags.carray or (dtype not in _native_reals and not _is_plain_complex(value)):
-        return None
+        return _key_of_lists()(value.tolist()) if dtype.hasobject and value.ndim else None
     return dtype, value.ndim, value.nbytes.bit_length() >> 1  # its `size_class`, without a call
+
+
+@cache
+def _key_of_lists() -> Callable[[list[Any]], Any]:
+    """Return the fast key of lists, which has that of their elements."""
+    keys = {declared.format.name: declared.format.fast_key for declared in interop.formats()}
+    return keys.get("python.arrays") or (lambda _: None)
 
 
 def _is_plain_complex(value: Array) -> bool:

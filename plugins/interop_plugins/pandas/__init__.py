@@ -28,6 +28,8 @@ from interop.plugin import (
     Labels,
     Limits,
     Result,
+    Samples,
+    Wrapper,
     hookimpl,
 )
 from interop.plugin.advanced import Advanced
@@ -80,6 +82,13 @@ _ROWS = frozenset(
     {"lists", "nested", "chunked", "null_rows", "lists_of_lists", "bits", "deep", "noncontiguous"}
 )
 
+#: The traits of rows in a Series: of lists, of arrays, and of lists in Arrow's memory.
+_OF_ROWS = _ROWS | _MASKED | {"immutable", "readonly", "unaligned", "weak", "hybrid", "grad"}
+_NULL_ROWS = (
+    "some of its rows are missing, or elements of rows of several lengths; x.dropna() leaves out "
+    "rows that are missing, and {to:pyarrow.list} keeps them as nulls."
+)
+
 #: The traits of NumPy's memory that pandas can compute with.
 _COMPUTABLE = MEMORY_TRAITS - {"byteswapped", "unaligned"}
 _CARRIED = _COMPUTABLE | LAYOUT | _MASKED | _SCATTERED | _UNTYPED | _ZERO_FILLED
@@ -105,13 +114,15 @@ _FRAME_HINTS = {
     **_NULL_HINTS,
     "not_numbers": "these are not plain numbers; choose columns of numbers "
     "(x.select_dtypes(['number', 'bool'], exclude='timedelta')), or turn the others into numbers "
-    "in pandas first, column by column (pandas.to_numeric, astype, cat.codes).",
+    "in pandas first, column by column (pandas.to_numeric, astype, cat.codes). A column of rows "
+    "converts by itself (x['a']).",
 }
 
 
 _UNITS = "x.astype('int64') counts its units; NaT is the least integer."
 _OBJECTS_HINT = (
-    "pandas.to_numeric(x) reads the numbers in text, and x.tolist() makes a list of arrays."
+    "pandas.to_numeric(x) reads the numbers in text, x.dropna() leaves out what is missing, and "
+    "x.tolist() makes a list."
 )
 
 
@@ -186,6 +197,20 @@ def _formats() -> Iterable[Format]:
             describe=describe.describe,
             limits=Limits(refusal_hints=_hints("x")),
             unary=tuple(_copy_and_casts(arrays.copy_array)),
+        ),
+        common(
+            "pandas.rows",
+            types=("pandas:Series", "pandas.api.extensions:ExtensionArray"),
+            describe=describe.describe,
+            dtypes=frozenset(DTYPES),
+            devices=("cpu", "cuda", "rocm", "metal", "tpu", "oneapi"),
+            carries=_OF_ROWS,
+            ndims={2},  # this is for results; rows of matrices have more axes
+            wrapper=Wrapper(describe.rows_of, 1e-5),
+            limits=Limits(refusal_hints={"null_rows": _NULL_ROWS}),
+            unary=(Copy(arrays.copy_rows, takes=_OF_ROWS, cost=_OBJECTS),),
+            advanced=Advanced(fast_key=describe.fast_key),
+            samples=Samples(make=arrays.sample_of_rows, source="numpy"),
         ),
     ]
 

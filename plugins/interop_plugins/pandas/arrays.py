@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.kit import CastErrors, cast_objects, check_coordinates, extents, null_number, real_part
@@ -157,6 +158,16 @@ def _arrow_piece(piece: pa.Array) -> tuple[Array, Array | None]:
 # ---------------------------------------------------------------------- into pandas
 
 
+def sample_of_rows(array: Array) -> pd.Series:
+    """Return the rows of an array as the elements of a Series, to try conversions out."""
+    import pandas as pd
+
+    if array.ndim < 2 or not array.size:
+        msg = f"an array of shape {array.shape} has no rows"
+        raise Declined(msg)
+    return pd.Series(list(array))
+
+
 def to_series(array: Array) -> pd.Series:
     """Return a Series over the memory of an array."""
     import pandas as pd
@@ -210,6 +221,18 @@ def copy_array(array: Storage) -> Storage:
     chunked = array.__arrow_array__()
     chunks = [pa.concat_arrays(chunked.chunks)] if chunked.num_chunks else []
     return type(array)(pa.chunked_array(chunks, chunked.type))
+
+
+def copy_rows(vector: Vector) -> Vector:
+    """Return a copy with the labels, whose rows are copied, too."""
+    import pandas as pd
+
+    copied = copy_series(vector) if isinstance(vector, pd.Series) else copy_array(vector)
+    if not is_arrow(vector.dtype):
+        objects = storage(copied)
+        for place, row in enumerate(objects):
+            objects[place] = deepcopy(row)
+    return copied
 
 
 def cast_series(series: pd.Series, *, dtype: str) -> pd.Series:

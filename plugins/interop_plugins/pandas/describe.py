@@ -7,10 +7,14 @@ some views and not others. So nothing here relies on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import prod
+from collections.abc import Callable, Iterator
+from functools import cache
+from math import isnan, prod
+from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+import interop
+from interop.errors import InteropError
 from interop.kit import EMPTY, dtype_name, memory_traits
 from interop.plugin import DTYPES, Spec, itemsize, preserves
 
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     Array: TypeAlias = np.ndarray[Any, Any]
+    #: Rows in a list, or in Arrow's memory.
+    Rows: TypeAlias = list[Any] | pa.Array | pa.ChunkedArray
     #: An array in which pandas keeps numbers: NumPy's or an extension array.
     Storage: TypeAlias = Any
     #: NumPy's dtypes and pandas' own.
@@ -40,6 +46,8 @@ _MASKED, _MIXED = frozenset({"masked"}), frozenset({"mixed"})
 _INDEXED, _SEVERAL = frozenset({"indexed"}), frozenset({"several_dtypes"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 _UNTYPED = _NOT_NUMBERS | {"untyped"}
+#: The trait of lists that no format of numbers takes.
+_DEEPER = frozenset({"lists_of_lists"})
 #: The traits of sparse arrays, and of frames that have some; ``zero_fill`` if all have that.
 _ZERO_FILLED = frozenset({"sparse", "zero_fill"})
 
@@ -54,8 +62,12 @@ _names: dict[Dtype, str] = {}
 
 
 def describe(vector: Vector) -> Spec:
-    """Return the spec of a Series or an extension array."""
-    return _spec(vector, inspect_array(storage(vector)))
+    """Return the spec of a Series or an extension array; one of rows is described as they are."""
+    array = storage(vector)
+    facts = inspect_array(array)
+    if facts.traits >= _NOT_NUMBERS and (spec := _describe_rows(array)) is not None:
+        return spec
+    return _spec(vector, facts)
 
 
 def describe_index(index: pd.Index) -> Spec:
@@ -96,6 +108,82 @@ def _format_name(value: Vector | pd.DataFrame) -> str:
         if isinstance(value, type_):
             return name
     return "pandas.array"
+
+
+# ---------------------------------------------------------------------- rows
+
+
+def rows_of(vector: Vector) -> Rows | None:
+    """Return the rows that a vector holds, or None if its elements are something else.
+
+    Objects that are lists or arrays are a list of these. Where some are missing, and where the
+    dtype is one of Arrow's, the rows lie in Arrow's memory, which has nulls.
+    """
+    return _rows_in(storage(vector))
+
+
+def fast_key(vector: Vector) -> tuple[object, ...] | None:
+    """Return what tells one vector of plain arrays from another: the key of their list."""
+    array = storage(vector)
+    return _key_of_lists()(array.tolist()) if _is_of_objects(array) else None
+
+
+@cache
+def _key_of_lists() -> Callable[[list[Any]], Any]:
+    keys = {declared.format.name: declared.format.fast_key for declared in interop.formats()}
+    return keys.get("python.arrays") or (lambda _: None)
+
+
+def _describe_rows(array: Storage) -> Spec | None:
+    """Return the spec of the rows in an array; None if they are no rows of numbers."""
+    try:
+        rows = _rows_in(array)
+        spec = None if rows is None else interop.spec(rows)
+    except InteropError:
+        return None
+    if spec is None or spec.dtype not in DTYPES or spec.wrapped or spec.traits & _DEEPER:
+        return None
+    return spec._replace(format="pandas.rows", wrapped=spec.format)
+
+
+def _rows_in(array: Storage) -> Rows | None:
+    import pandas as pd
+
+    if is_arrow(array.dtype):
+        chunked = array.__arrow_array__()
+        return chunked.chunk(0) if chunked.num_chunks == 1 else chunked
+    objects = array if _is_of_objects(array) else ()
+    first = next((element for element in objects if not _is_missing(element)), None)
+    if not isinstance(first, (list, tuple)) and not getattr(first, "shape", ()):
+        return None
+    rows: list[Any] = array.tolist()
+    # What stands for a missing object is an object of one of three types.
+    is_whole = {float, NoneType, type(pd.NA)}.isdisjoint({*map(type, rows)})
+    return rows if is_whole or not any(map(_is_missing, rows)) else _with_nulls(rows)
+
+
+def _is_of_objects(array: Storage) -> bool:
+    """Tell whether an array is one of NumPy's of objects; other libraries' may be of any kind."""
+    import numpy as np
+
+    return isinstance(array, np.ndarray) and array.dtype.hasobject
+
+
+def _is_missing(element: object) -> bool:
+    """Tell whether an object stands for a missing one."""
+    import pandas as pd
+
+    return element is None or element is pd.NA or (isinstance(element, float) and isnan(element))
+
+
+def _with_nulls(rows: list[Any]) -> pa.Array | None:
+    """Return rows as an Arrow array, in which those that are missing are null, if it takes them."""
+    import pyarrow as pa
+
+    try:
+        return pa.array([None if _is_missing(row) else row for row in rows])
+    except (pa.ArrowException, TypeError, ValueError):  # of tensors, for example
+        return None
 
 
 # ---------------------------------------------------------------------- dtypes

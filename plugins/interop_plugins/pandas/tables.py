@@ -100,7 +100,10 @@ def to_arrow(vector: Vector) -> pa.Array:
         raise Declined(str(error)) from error
     if not isinstance(array, pa.ChunkedArray):
         if isinstance(array, (pa.ListArray, pa.FixedSizeListArray)):  # of formats of their own
-            msg = "its elements are lists; convert x.tolist(), which is a list of rows"
+            msg = (
+                "its elements are lists, but not of numbers; pyarrow.array(x) makes an Arrow array "
+                "of them, and polars.from_pandas(x) a Series"
+            )
             raise Declined(msg)
         return array
     return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
