@@ -194,7 +194,8 @@ class Limits(NamedTuple):
         Texts of refusals: each says why something is refused, and what to do about it. The key is a
         trait of its own that keeps a value from leaving, a dtype that it does not hold, the
         beginning of the names of dtypes that are not of numbers, an effect that is refused, or a
-        type, as ``"module:Class"``, of values that are not arrays but hold or make some.
+        type, as ``"module:Class"``, of values that are not arrays but hold or make some, or that
+        callers ask for, and another library makes of an array.
     """
 
     unsupported: Mapping[str, Set[str]] = _NOTHING

@@ -228,12 +228,23 @@ def _advice(registry: Registry, name: str, argument: object) -> str:
         # "torch.csr" is said for "torch.sparse_csr".
         names |= {f"{framework}.{meant.rpartition('_')[2]}": meant for meant in names.values()}
         otherwise = f"did you mean {framework!r}?"
+    elif name == "to" and (hint := _hint_of_type(registry, word)):
+        return hint
     elif name == "to" and (package := _imported_package(argument)):
         otherwise = (
             f"no plugin makes values of {package}; name the format of an array that {package} "
             "takes, and make one of the result there."
         )
     return suggestion(word, names, otherwise)
+
+
+def _hint_of_type(registry: Registry, word: str) -> str:
+    """Return what a plugin says of a type that a word, or the module that it names, leads to."""
+    for format_ in registry.formats.values():
+        for type_, hint in format_.limits.refusal_hints.items():
+            if word and ":" in type_ and f"{type_.replace(':', '.')}.".startswith(f"{word}."):
+                return hint
+    return ""
 
 
 def _imported_package(argument: object) -> str:

@@ -5,6 +5,8 @@ Each test makes the value of a report and converts it. The report stands above i
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import Any
 
 import array_api_strict
@@ -20,7 +22,7 @@ import scipy.sparse
 import torch
 
 import interop
-from interop.errors import DensifyMemoryError, RefusedError
+from interop.errors import DensifyMemoryError, RefusedError, UnknownTargetError
 
 from .values import same, start
 
@@ -177,3 +179,21 @@ def test_the_mask_of_what_array_gives_is_not_lost() -> None:
     masked = interop.convert(variable, to="numpy.ma")
     assert (masked.dtype, masked.filled(np.nan)[[0, 2]].tolist()) == ("float32", [1.0, 3.0])
     assert masked.mask.tolist() == [False, True, False]
+
+
+# github.com/pytorch/vision/issues/2322
+@pytest.mark.extra("PIL")
+def test_images_are_read_and_made_by_pillow() -> None:
+    """An image is an array; as a target it is refused with the call of Pillow that makes one."""
+    from PIL import Image
+
+    array = np.arange(12, dtype="uint8").reshape(2, 2, 3)
+    image = Image.fromarray(array)
+    assert interop.convert(image, to="torch").tolist() == array.tolist()
+    x = torch.from_numpy(array)
+    for to in ("PIL", "PIL.Image", Image, Image.Image):
+        with pytest.raises(UnknownTargetError, match="Pillow's images are only read") as caught:
+            interop.convert(x, to=to)
+        (call,) = re.findall(r"PIL\.Image\.\S+\(.*\)\)", str(caught.value))
+        names = {"PIL": sys.modules["PIL"], "interop": interop, "x": x}
+        assert np.asarray(eval(call, names)).tolist() == array.tolist()
