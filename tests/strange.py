@@ -65,6 +65,19 @@ class Box:
 TO_PYTHON = "import numpy; return numpy.array(box.numbers, 'float32')"
 
 
+def install_plugin(folder: Path, name: str, text: str, distribution: str = "") -> None:
+    """Install a plugin, the module ``<name>_plugin``, as a distribution of its own of version 1.0."""
+    distribution = distribution or name
+    metadata = folder / f"{distribution.replace('-', '_')}-1.0.dist-info"
+    metadata.mkdir(parents=True, exist_ok=True)
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n"
+    )
+    (metadata / "entry_points.txt").write_text(f"[interop]\n{name} = {name}_plugin\n")
+    (metadata / "RECORD").write_text(f"{name}_plugin.py,,\n")
+    (folder / f"{name}_plugin.py").write_text(text)
+
+
 def install(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,

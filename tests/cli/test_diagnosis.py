@@ -19,8 +19,7 @@ from interop._cli import diagnosis
 from interop._cli.diagnosis import Diagnosis, Finding, Framework, diagnose
 from interop._model.provenance import OWN, Provenance
 from interop._recognition import installed
-from interop.testing._process import how_it_ended
-from tests.strange import FRAMEWORK, install
+from tests.strange import FRAMEWORK, install, install_plugin
 
 #: A plugin that needs the others before they are there.
 HOOK_THAT_CALLS = """
@@ -269,13 +268,6 @@ def test_a_failing_driver_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     assert findings == (Finding("nvidia-smi", "nvidia-smi ended with 9: gone", fix),)
 
 
-def test_signals_without_a_name_are_numbered() -> None:
-    """An exit status that is not a signal's is still told."""
-    assert how_it_ended(-11, "") == "the process died of SIGSEGV"
-    assert how_it_ended(-99, "") == "the process died of signal 99"
-    assert how_it_ended(1, "a\nlast line\n") == "the process exited with status 1: last line"
-
-
 def test_what_a_plugin_replaces_is_noted(diagnose_odd: DiagnoseOdd, tmp_path: Path) -> None:
     """A stated replacement is a note, and what is left out in a conflict a finding that names both."""
     text = """
@@ -290,11 +282,7 @@ def interop_declarations():
         ("loud", "'odd', 'numpy'", {"interop-odd"}),
         ("sly", "'numpy', 'odd'", ()),
     ):
-        metadata = tmp_path / f"{name}-1.0.dist-info"
-        metadata.mkdir()
-        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (metadata / "entry_points.txt").write_text(f"[interop]\n{name} = {name}_plugin\n")
-        (tmp_path / f"{name}_plugin.py").write_text(text.format(ends=ends, replaces=replaces))
+        install_plugin(tmp_path, name, text.format(ends=ends, replaces=replaces))
     result = diagnose_odd()
     place = "the conversion odd → numpy (sevens) of interop-odd"
     assert result.notes == (f"loud: loud replaces {place}",)

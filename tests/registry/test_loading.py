@@ -24,6 +24,7 @@ from interop.plugin import Container, DtypeNames
 from interop.plugin.advanced import Namespaces, NoTrace
 from interop_plugins import ON_DEMAND
 from tests.paths import python_path
+from tests.strange import install_plugin
 
 FORMATS = {declared.name: declared for declared in interop.formats()}
 ALL = interop.default._registry.loaded()
@@ -325,14 +326,8 @@ def test_a_plugin_beside_which_another_distribution_declares_does_not_wait(
 ) -> None:
     """What one says of the other's framework is settled before the first call, and nothing else."""
     declaration, needed = _FOREIGN[name]
-    metadata = tmp_path / f"{name}-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(f"[interop]\n{name} = {name}_plugin\n")
-    (tmp_path / f"{name}_plugin.py").write_text(
-        "from interop.plugin import *\nclass Ours: pass\n"
-        f"@hookimpl\ndef interop_declarations(): return [{declaration}]\n"
-    )
+    text = f"@hookimpl\ndef interop_declarations(): return [{declaration}]\n"
+    install_plugin(tmp_path, name, f"from interop.plugin import *\nclass Ours: pass\n{text}")
     program = """
         interop.convert([1.0], to="numpy"), show()
         if "ours_plugin" in sys.modules:

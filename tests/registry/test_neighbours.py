@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.paths import python_path
-from tests.strange import HEAVY
+from tests.strange import HEAVY, install_plugin
 
 #: It wants everything that the template and the bundled plugins have, and gives sevens.
 HOSTILE = """
@@ -63,7 +63,8 @@ def interop_declarations():
     return [Conversion("ring", "numpy", viewed, cost=Cost(1e-9), replaces={"interop-example"})]
 """
 
-PROGRAM = """
+#: What every program begins and ends with.
+HEAD = """
 import json, logging
 import numpy as np
 import interop
@@ -71,8 +72,16 @@ records = []
 handler = logging.Handler()
 handler.emit = lambda record: records.append(record.getMessage())
 logging.getLogger("interop").addHandler(handler)
+array = np.array([4.0, 5.0, 6.0])
+"""
+TAIL = """
+plugins = {p.distribution: (p.state, p.reason, p.replaces) for p in interop.plugins()}
+print(json.dumps([results, plugins, records]))
+"""
+
+PROGRAM = """
 from interop_example.ring import Ring
-ring, array = Ring(np.array([1.0, 2.0, 3.0])), np.array([4.0, 5.0, 6.0])
+ring = Ring(np.array([1.0, 2.0, 3.0]))
 results = {
     "ring to numpy": (r := interop.convert(ring, to="numpy")).tolist(),
     "it is a view": bool(r.ctypes.data == ring.numbers.ctypes.data),
@@ -85,8 +94,6 @@ results = {
     "steps": [s.label for s in interop.plan(ring, to="python").steps],
     "specs": [str(interop.spec(ring)), str(interop.spec(array))],
 }
-plugins = {p.distribution: (p.state, p.reason, p.replaces) for p in interop.plugins()}
-print(json.dumps([results, plugins, records]))
 """
 
 
@@ -96,14 +103,9 @@ def _run(wheel: Path | None, folder: Path, program: str = PROGRAM, **plugins: st
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(folder)
     for name, text in plugins.items():
-        metadata = folder / f"{name}-1.0.dist-info"
-        metadata.mkdir(exist_ok=True)
-        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (metadata / "entry_points.txt").write_text(f"[interop]\n{name} = {name}_plugin\n")
-        (metadata / "RECORD").write_text(f"{name}_plugin.py,,\n")
-        (folder / f"{name}_plugin.py").write_text(text)
+        install_plugin(folder, name, text)
     process = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program],
+        [sys.executable, "-W", "error", "-c", HEAD + program + TAIL],
         env={**os.environ, "PYTHONPATH": python_path(folder), "INTEROP_DISABLE_PLUGINS": HEAVY},
         capture_output=True,
         text=True,
@@ -149,14 +151,6 @@ def test_an_unrelated_distribution_changes_no_number(
 
 #: The part of `PROGRAM` that only bundled plugins have to do with.
 BUNDLED = """
-import json, logging
-import numpy as np
-import interop
-records = []
-handler = logging.Handler()
-handler.emit = lambda record: records.append(record.getMessage())
-logging.getLogger("interop").addHandler(handler)
-array = np.array([4.0, 5.0, 6.0])
 results = {
     "numpy to python": interop.convert(array, to="python"),
     "to the type": interop.convert([1.0], to=np.ndarray).tolist(),
@@ -164,8 +158,6 @@ results = {
     "a copy": interop.convert(array, to="numpy", copy=True).tolist(),
     "spec": str(interop.spec(array)),
 }
-plugins = {p.distribution: (p.state, p.reason, p.replaces) for p in interop.plugins()}
-print(json.dumps([results, plugins, records]))
 """
 
 
@@ -239,14 +231,6 @@ def interop_declarations():
 """
 
 UNRELATED = """
-import json, logging
-import numpy as np
-import interop
-records = []
-handler = logging.Handler()
-handler.emit = lambda record: records.append(record.getMessage())
-logging.getLogger("interop").addHandler(handler)
-
 class Foreign:
     def __init__(self): self.array = np.arange(2.0)
     @property
@@ -270,8 +254,6 @@ results = {
     "by protocol": told(lambda: interop.convert(Foreign(), to="numpy")),
     "unknown": told(lambda: interop.convert({1: 2}.items(), to="numpy")),
 }
-plugins = {p.distribution: (p.state, p.reason, p.replaces) for p in interop.plugins()}
-print(json.dumps([results, plugins, records]))
 """
 
 

@@ -82,7 +82,7 @@ _HINTS = {
     **dict.fromkeys(("[(", "{'names'"), _RECORDS),
     "void16": "x.view(ml_dtypes.bfloat16) makes numbers of bfloat16, which .npz files call void.",
     "PIL.Image:Image": "Pillow's images are only read; "
-    "PIL.Image.fromarray(interop.convert(x, {to:numpy})) makes one.",
+    "PIL.Image.fromarray(interop.convert(x, to='numpy')) makes one.",
     "not_numbers": "its elements are objects and no numbers; x.astype(float) reads the numbers in "
     "text, and x.tolist() makes a list.",
 }
