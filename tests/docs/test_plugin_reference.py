@@ -56,7 +56,7 @@ def test_every_declaration_and_function_has_a_section(name: str) -> None:
         assert len(rows) == 2 * len(tables) + len(DECLARATIONS[name].__annotations__)
 
 
-@pytest.mark.parametrize("name", DECLARATIONS)
+@together("name", DECLARATIONS)
 def test_every_field_is_documented(name: str) -> None:
     """It has a type and a meaning, and no docstring describes a field that does not exist."""
     fields = declarations.fields(DECLARATIONS[name])
@@ -64,7 +64,7 @@ def test_every_field_is_documented(name: str) -> None:
     assert [field.name for field in fields if not (field.type and field.meaning)] == []
 
 
-@pytest.mark.parametrize("name", GROUPS)
+@together("name", GROUPS)
 def test_groups_are_of_every_field(name: str) -> None:
     """Where the fields are divided into tables, each is in one of them."""
     grouped = " ".join(GROUPS[name].values()).split()
@@ -94,3 +94,22 @@ def test_every_public_name_is_on_the_page() -> None:
         text = path.read_text("utf-8")
         assert [name for name in module.__all__ if not re.search(rf"\b{name}\b", text)] == []
     assert all(f"| `{hook}` | `" in TEXT for hook in HOOKS)
+
+
+@together("name", DECLARATIONS)
+def test_every_number_has_a_unit(name: str) -> None:
+    """Where a field is a number, or holds several, its documented type says of what."""
+    hints = DECLARATIONS[name].__annotations__
+    numbers = {
+        field
+        for field, hint in hints.items()
+        if re.search(r"\b(?:int|float)\b", str(hint)) and "Callable" not in str(hint)
+    }
+    assert {
+        field.name for field in declarations.fields(DECLARATIONS[name]) if field.unit
+    } == numbers
+
+
+def test_the_page_says_which_version_this_is() -> None:
+    """The number on the page is that of the module."""
+    assert f"whole number `API_VERSION`. It is {plugin.API_VERSION}." in TEXT

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 import interop
+from docs.declarations import PAGE
 from interop._model.provenance import OWN, Provenance
 from interop._registry import discovery
 from interop._registry.registry import Registry
 from interop.plugin import Conversion, Format, hookimpl
 from interop.plugin.advanced import NoTrace
+from tests.strange import install_plugin
 
 #: What stands in a module.
 Attributes = dict[str, Any]
@@ -62,94 +64,17 @@ def _plugins(registry: Registry) -> tuple[discovery.Plugin, ...]:
 
 def test_a_good_plugin_is_loaded_and_counted(installed: Callable[..., None]) -> None:
     """What it declares, in whatever order, is registered and counted in its state."""
-    conversion = Conversion("x", "y", print)
-    installed(good=_declaring(conversion, Format("x"), NoTrace(lambda function: None), Format("y")))
+
+    @hookimpl
+    def interop_declarations() -> Any:  # any iterable of declarations will do
+        yield from (Conversion("x", "y", print), Format("x"), NoTrace(lambda f: None), Format("y"))
+
+    installed(good={"interop_declarations": interop_declarations})
     registry = Registry(plugins=True)
     (plugin,) = _plugins(registry)
     assert (plugin.state, plugin.formats, plugin.conversions) == ("loaded", 2, 1)
     assert set(registry.formats) == {"x", "y"}
     assert registry.provenance["x"].plugin == "good"
-
-
-def test_a_hook_may_be_a_generator(installed: Callable[..., None]) -> None:
-    """Any iterable of declarations will do."""
-
-    @hookimpl
-    def interop_declarations() -> Any:
-        yield Format("x")
-        yield Format("y")
-
-    installed(good={"interop_declarations": interop_declarations})
-    registry = Registry(plugins=True)
-    assert _plugins(registry)[0].state == "loaded"
-    assert set(registry.formats) == {"x", "y"}
-
-
-def _raising() -> Attributes:
-    @hookimpl
-    def interop_declarations() -> list[Format]:
-        raise ZeroDivisionError("oops")
-
-    return {"interop_declarations": interop_declarations}
-
-
-def _malformed() -> Attributes:
-    return _declaring(Conversion("a", "b", print, effects=frozenset({"explode"})))
-
-
-def _misspelt() -> Attributes:
-    @hookimpl
-    def interop_declaration() -> list[Format]:
-        return []
-
-    return {"interop_declaration": interop_declaration}
-
-
-def _returning_none() -> Attributes:
-    @hookimpl
-    def interop_declarations() -> None:
-        return None
-
-    return {"interop_declarations": interop_declarations}
-
-
-@pytest.mark.parametrize(
-    ("broken", "reason"),
-    [
-        (_raising(), "ZeroDivisionError: oops"),
-        (_malformed(), "effect 'explode'"),
-        (_misspelt(), "interop_declaration'"),
-        (_returning_none(), "TypeError: 'NoneType' object is not iterable"),
-        (_declaring("nonsense"), "'nonsense', which is not a declaration"),
-        (_declaring(NoTrace(lambda: None)), "TypeError"),
-        ({"INTEROP_API": 99}, "version 99"),
-    ],
-)
-def test_a_broken_plugin_is_reported_and_disables_only_itself(
-    installed: Callable[..., None],
-    broken: Attributes,
-    reason: str,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """The others load; the broken one is named, with the reason, in the log and its state."""
-    installed(aaa=broken, good=_formats("x"))
-    registry = Registry(plugins=True)
-    plugins = {plugin.name: plugin for plugin in _plugins(registry)}
-    assert "plugin 'aaa'" in caplog.text
-    assert reason in caplog.text
-    assert plugins["aaa"].state == "failed"
-    assert reason in plugins["aaa"].reason
-    assert plugins["good"].state == "loaded"
-    assert set(registry.formats) == {"x"}
-
-
-def test_a_plugin_that_cannot_be_imported_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An ImportError at load is a failed plugin, not a failed program."""
-    entries = [EntryPoint("gone", "no_such_module", "interop")]
-    monkeypatch.setattr(discovery, "entry_points", lambda group: entries)
-    (plugin,) = _plugins(Registry(plugins=True))
-    assert plugin.state == "failed"
-    assert "no_such_module" in plugin.reason
 
 
 def test_a_name_that_one_distribution_declares_twice_is_the_last_ones(
@@ -222,14 +147,8 @@ def test_later_instances_see_plugins_of_folders_added_meanwhile(
         return {declared.name for declared in interop.Interop().formats()}
 
     before = formats()
-    metadata = tmp_path / "late-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: late\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[interop]\nlate = late_plugin\n")
-    (tmp_path / "late_plugin.py").write_text(
-        "from interop.plugin import *\n"
-        "@hookimpl\ndef interop_declarations(): return [Format('late')]\n"
-    )
+    declared = "@hookimpl\ndef interop_declarations(): return [Format('late')]\n"
+    install_plugin(tmp_path, "late", f"from interop.plugin import *\n{declared}")
     monkeypatch.syspath_prepend(tmp_path)
     assert formats() == before | {"late"}
     monkeypatch.undo()
@@ -310,16 +229,19 @@ def test_bundled_plugins_come_first() -> None:
 
 
 def test_plugins_are_blocked_by_name(
-    installed: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    installed: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """INTEROP_DISABLE_PLUGINS blocks entry points and distributions by name."""
-    installed(one=_formats("x"), two=_formats("y"))
-    monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", " two , other")
+    """INTEROP_DISABLE_PLUGINS names entry points and distributions, as indices compare names."""
+    installed(one=_formats("x"), two_three=_formats("y"))
+    monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", " Two-Three ,")
     registry = Registry(plugins=True)
     one, two = _plugins(registry)
     assert (one.name, one.state, one.formats, one.conversions) == ("one", "loaded", 1, 0)
-    assert (two.name, two.state, two.formats, two.conversions) == ("two", "blocked", 0, 0)
+    assert (two.name, two.state, two.formats, two.conversions) == ("two_three", "blocked", 0, 0)
     assert set(registry.formats) == {"x"}
+    assert caplog.text == ""
 
 
 def test_a_blocked_plugin_is_named_where_its_format_is_asked_for(
@@ -347,24 +269,6 @@ def test_no_plugin_at_all_says_that_the_metadata_is_missing(
         interop.Interop().formats()
 
 
-def test_blocking_a_bundled_plugin_takes_its_conversions_away(
-    in_subprocess: Callable[..., str],
-) -> None:
-    """Without the scipy plugin its formats are unknown, and everything else works."""
-    program = """
-        import interop
-        print(interop.convert([1, 2], to="numpy").tolist())
-        try:
-            interop.convert([1, 2], to="scipy.csr")
-        except interop.errors.UnknownTargetError as error:
-            print("refused")
-    """
-    assert in_subprocess(program, INTEROP_DISABLE_PLUGINS="scipy").split("\n")[:2] == [
-        "[1, 2]",
-        "refused",
-    ]
-
-
 #: What Python says of an empty name.
 _NO_NAME = "ValueError: Empty module name"
 
@@ -380,15 +284,24 @@ def test_an_entry_point_names_a_module(monkeypatch: pytest.MonkeyPatch, value: s
     assert plugin.reason in {f"ModuleNotFoundError: No module named {value!r}", _NO_NAME}
 
 
-def test_plugins_are_blocked_as_indices_compare_names(
-    installed: Callable[..., None], monkeypatch: pytest.MonkeyPatch, caplog: Any
+def test_a_plugin_for_another_version_reads_what_the_page_shows(
+    installed: Callable[..., None],
 ) -> None:
-    """Case counts as little as whether a hyphen, an underscore or a dot stands between words."""
-    installed(one_two=_formats("x"), three=_formats("y"))
-    monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", "One-Two")
-    plugins = _plugins(Registry(plugins=True))
-    assert {plugin.name: plugin.state for plugin in plugins} == {
-        "one_two": "blocked",
-        "three": "loaded",
-    }
-    assert caplog.text == ""
+    """It is not loaded, for the reason that the page shows; one for this version, or none, is."""
+    installed(odd={"INTEROP_API": 2}, this=_formats("x") | {"INTEROP_API": 1}, none=_formats("y"))
+    plugins = {plugin.name: plugin for plugin in _plugins(Registry(plugins=True))}
+    states = {name: plugin.state for name, plugin in plugins.items()}
+    assert states == {"odd": "failed", "this": "loaded", "none": "loaded"}
+    assert f"```text\n{plugins['odd'].reason}\n```" in PAGE.read_text("utf-8")
+
+
+def test_a_field_of_another_version_disables_one_plugin(installed: Callable[..., None]) -> None:
+    """What this version does not have is a failure of that plugin alone, which names it."""
+
+    @hookimpl
+    def interop_declarations() -> list[Format]:
+        return [Format("odd", smell="sweet")]  # type: ignore[call-arg]
+
+    installed(odd={"interop_declarations": interop_declarations}, good=_formats("good"))
+    good, odd = sorted(_plugins(Registry(plugins=True)))
+    assert (odd.state, "smell" in odd.reason, good.state) == ("failed", True, "loaded")
