@@ -31,8 +31,6 @@ from tests.cases import together
         (Format("a", types=("collections.abc:Sized",)), "the type collections.abc:Sized, which"),
         (Format("a", devices=()), "no devices"),
         (Format("a", dtypes="float32"), "dtypes='float32'"),  # type: ignore[arg-type]
-        (Format("a", dtypes=[1]), r"dtypes=\[1\]"),  # type: ignore[arg-type]
-        (Format("a", ndims={"1"}), r"ndims=\{'1'\}"),  # type: ignore[arg-type]
         (Format("a", ndims={True}), r"ndims=\{True\}"),
         (Format("a", exports={"dlpack": "float32"}), "exports="),  # type: ignore[dict-item]
         (Format("a", lazy=1), "lazy=1"),  # type: ignore[arg-type]
@@ -43,7 +41,10 @@ from tests.cases import together
         (Format("a", wrapper=id), "wrapper=<built-in"),  # type: ignore[arg-type]
         (Conversion("a", "b", "not callable"), "function='not callable'"),  # type: ignore[arg-type]
         (Conversion("a", "b", print, result=Result(bits="twist")), "result.bits='twist'"),
-        (Conversion("a", "b", print, changes={"shape"}), "shape"),
+        (
+            Conversion("a", "b", print, changes={"shape"}),
+            "shape.*interop.plugin for what it must be.$",
+        ),
         (Conversion("a", "b", print, effects={"explode"}), "the effect 'explode'; the effects are"),
         (Conversion("a", "b", print, shares=False), "shares=False and no effect"),
         (Conversion("a", "b", print, replaces="x"), "replaces='x'"),  # type: ignore[arg-type]
@@ -51,7 +52,7 @@ from tests.cases import together
         (Conversion("a", "b", print, cost=Cost(float("inf"))), "cost="),
         (Conversion("a", "b", print, cost=Cost(1e-6, 0.0)), "cost="),
         (NoTrace("x"), "mark='x'"),  # type: ignore[arg-type]
-        (Format("a", devices=("cpu", "gpu")), "type 'gpu' in devices; did you mean 'cuda'"),
+        (Format("a", devices=("cpu", "gpu")), "type 'gpu' in devices; did you mean 'cuda'.$"),
         (Format("a", devices=("host",)), "type 'host' in devices; did you mean 'cpu'"),
         (Format("a", devices=("cdua",)), "type 'cdua' in devices; did you mean 'cuda'"),
         (Format("a", devices=("CPU",)), "type 'CPU' in devices; did you mean 'cpu'"),
@@ -108,16 +109,6 @@ def test_a_refusal_says_what_a_field_must_be(
     assert str(caught.value).endswith(f"{message}.")
 
 
-def test_a_refusal_refers_to_the_reference_unless_it_has_a_guess(empty: Interop) -> None:
-    """What a declaration must be is said by the reference, or by the word that was meant."""
-    with pytest.raises(interop.errors.PluginError) as caught:
-        empty.register(Conversion("a", "b", print, changes={"shape"}))
-    assert str(caught.value).endswith("; see the reference of interop.plugin for what it must be.")
-    with pytest.raises(interop.errors.PluginError) as caught:
-        empty.register(Format("a", devices=("cpu", "gpu")))
-    assert str(caught.value).endswith("did you mean 'cuda'?")
-
-
 def test_a_device_type_may_be_new(empty: Interop) -> None:
     """A name that resembles none of those that are known is a device of the plugin's own."""
     empty.register(Format("a", devices=("cpu", "opencl", "cerebras", "qpu")))
@@ -165,25 +156,15 @@ def test_a_role_of_components_may_name_a_field_or_a_dtype(empty: Interop) -> Non
     assert [declared.name for declared in empty.formats()] == ["a"]
 
 
-@pytest.mark.parametrize("effect", sorted(DERIVED))
-def test_a_derived_effect_is_refused_with_the_reason(empty: Interop, effect: str) -> None:
-    """An effect that follows from the specs is not declared, and the message says why."""
-    conversion = Conversion("a", "b", print, effects={"copy", effect})
-    with pytest.raises(interop.errors.PluginError) as caught:
-        empty.register(conversion)
-    assert f"the effect {effect!r}, which follows from the specs" in str(caught.value)
-    assert "interop adds it to every step that has it, so leave it out" in str(caught.value)
-
-
-def test_the_derived_effects() -> None:
-    """They are the five that no plugin can know by itself."""
-    assert {
-        "narrow",
-        "drop_labels",
-        "alias_immutable",
-        "share_readonly",
-        "host_round_trip",
-    } == DERIVED
+def test_derived_effects_are_refused_with_the_reason(empty: Interop) -> None:
+    """The five effects that follow from the specs are not declared, and the message says why."""
+    derived = {"narrow", "drop_labels", "alias_immutable", "share_readonly", "host_round_trip"}
+    assert derived == DERIVED
+    for effect in derived:
+        with pytest.raises(interop.errors.PluginError) as caught:
+            empty.register(Conversion("a", "b", print, effects={"copy", effect}))
+        assert f"the effect {effect!r}, which follows from the specs" in str(caught.value)
+        assert "interop adds it to every step that has it, so leave it out" in str(caught.value)
 
 
 def keys(items: Any) -> Any:
@@ -235,14 +216,6 @@ def test_sets_are_taken_in_every_form_and_frozen(
     )
     assert {type(field) for field in fields} == {frozenset}
     assert conversion.effects == {"copy"}
-
-
-def test_a_set_that_changes_later_changes_nothing(empty: Interop) -> None:
-    """The registry keeps its own copy of a set."""
-    dtypes = {"float32"}
-    empty.register(Format("a", dtypes=dtypes))
-    dtypes.add("float64")
-    assert empty.formats()[0].format.dtypes == {"float32"}
 
 
 def _bundled() -> list[str]:
