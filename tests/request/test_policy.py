@@ -146,34 +146,6 @@ def test_a_default_policy_of_unknown_words_changes_nothing(default_of: Callable[
     assert current_policy().permitted == Policy().permitted | {"narrow"}
 
 
-def test_a_block_belongs_to_its_thread() -> None:
-    """Another thread does not see the policy of this one."""
-    policies: list[Policy] = []
-    with interop.policy(forbid="copy"):
-        thread = threading.Thread(target=lambda: policies.append(current_policy()))
-        thread.start()
-        thread.join()
-    assert policies == [Policy()]
-
-
-def test_a_block_belongs_to_its_task() -> None:
-    """Two tasks of one thread have policies of their own."""
-
-    async def inside() -> bool:
-        with interop.policy(forbid="copy"):
-            await asyncio.sleep(0.01)
-            return "copy" in current_policy().permitted
-
-    async def outside() -> bool:
-        await asyncio.sleep(0.005)
-        return "copy" in current_policy().permitted
-
-    async def both() -> list[bool]:
-        return await asyncio.gather(inside(), outside())
-
-    assert asyncio.run(both()) == [False, True]
-
-
 @pytest.fixture
 def narrowing() -> interop.Interop:
     """An instance in which a step from a to b narrows float64, and a fast path would do it, too."""
@@ -207,7 +179,6 @@ def test_allow_of_a_block_reaches_its_tasks_and_no_later_call() -> None:
 
 def test_forbid_of_a_block_reaches_its_tasks_and_no_later_call() -> None:
     """A task that inherits forbid= is refused, and a later call outside is converted."""
-    import torch
 
     async def job() -> Any:
         await asyncio.sleep(0)
@@ -223,24 +194,6 @@ def test_forbid_of_a_block_reaches_its_tasks_and_no_later_call() -> None:
     for _ in range(3):
         assert interop.convert(torch.ones(2, requires_grad=True), to="numpy").tolist() == [1, 1]
     asyncio.run(main())
-
-
-def test_a_task_that_outlives_its_block_keeps_the_policy() -> None:
-    """A task started inside a block keeps the policy after the block, and no other code has it."""
-
-    async def job(block_left: asyncio.Event) -> bool:
-        await block_left.wait()
-        return "narrow" in current_policy().permitted
-
-    async def main() -> tuple[bool, bool]:
-        block_left = asyncio.Event()
-        with interop.policy(allow="narrow"):
-            task = asyncio.create_task(job(block_left))
-            await asyncio.sleep(0)
-        block_left.set()
-        return await task, "narrow" in current_policy().permitted
-
-    assert asyncio.run(main()) == (True, False)
 
 
 def test_a_task_that_outlives_its_blocks_converts_by_them() -> None:
@@ -293,18 +246,6 @@ def test_a_block_ends_when_it_is_left_by_an_exception() -> None:
         assert block.get() is None
 
 
-@pytest.mark.parametrize("keyword", ["allow", "forbid"])
-def test_a_word_that_is_not_an_effect_is_refused_with_the_list(keyword: str) -> None:
-    """A misspelt effect is an error that lists the effects, in a call and in a block."""
-    effects = {"allow": "refused.* gather, narrow", "forbid": "permitted.* copy, transfer"}
-    message = f"{keyword}='everything' is not an effect; the effects {effects[keyword]}"
-    with pytest.raises(BadRequestError, match=message):
-        adjusted(Policy(), **{"allow": (), "forbid": (), keyword: "everything"})
-    with pytest.raises(BadRequestError, match=message), interop.policy(**{keyword: ["everything"]}):
-        pass
-    assert block.get() is None
-
-
 @pytest.mark.parametrize("word", ["copy, detach", "detach+copy", "copy detach"])
 def test_several_effects_in_one_word_are_told_apart(word: str) -> None:
     """Effects that are run together are answered with the set to write."""
@@ -316,26 +257,6 @@ def test_an_effect_cannot_be_both() -> None:
     """To allow and to forbid one effect in one call is an error."""
     with pytest.raises(BadRequestError, match="both allowed and forbidden"):
         adjusted(Policy(), allow={"copy"}, forbid={"copy"})
-
-
-def test_a_block_takes_iterators() -> None:
-    """``allow=`` and ``forbid=`` of a block may be iterators, which are gone through once."""
-    with interop.policy(allow=iter(["narrow"]), forbid=Once("copy", "detach")) as inside:
-        for _ in range(2):
-            assert current_policy() == inside
-            assert inside.permitted == (Policy().permitted | {"narrow"}) - {"copy", "detach"}
-
-
-class Once:
-    """An iterable that may be gone through once."""
-
-    def __init__(self, *names: str) -> None:
-        self._names: tuple[str, ...] | None = names
-
-    def __iter__(self) -> Iterator[str]:
-        assert self._names is not None, "it was gone through twice"
-        names, self._names = self._names, None
-        return iter(names)
 
 
 def test_none_names_no_effect() -> None:

@@ -84,17 +84,21 @@ def test_a_refused_copy_of_0_or_1_changes_no_later_call(odd: object) -> None:
             instance.convert(array, to="numpy", dtype="float32", copy=False)
 
 
-@pytest.mark.parametrize("call", ["convert", "converter", "plan", "convert_tree", "accepts"])
+@pytest.mark.parametrize(
+    "call", ["convert", "converter", "plan", "convert_tree", "accepts", "policy"]
+)
 @pytest.mark.parametrize("odd", [True, 3, "all", ["copy", "all"]], ids=str)
 def test_allow_and_forbid_refuse_unknown_effects_and_list_the_known(call: str, odd: Any) -> None:
-    """Whatever does not name effects is a bad request in every call, whose message names them."""
-    arguments = () if call in {"converter", "accepts"} else (np.arange(3.0),)
+    """Whatever does not name effects is a bad request in every call and block, and is answered by them."""
+    arguments = {
+        "policy": (), "converter": ("numpy",), "accepts": ("numpy",)
+    }.get(call, (np.arange(3.0), "numpy"))  # fmt: skip
     for name, effects in (
         ("allow", "refused by default are"),
         ("forbid", "permitted by default are"),
     ):
         with pytest.raises(BadRequestError, match=rf"^{name}=.*; the effects {effects} \w+, "):
-            getattr(interop, call)(*arguments, "numpy", **{name: odd})
+            getattr(interop, call)(*arguments, **{name: odd})
     with pytest.raises(BadRequestError, match="did you mean 'drop_mask'"):
         interop.plan(np.arange(3.0), to="numpy", allow="dropmask")
 
