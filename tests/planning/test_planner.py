@@ -7,8 +7,7 @@ import itertools
 import pytest
 
 import interop
-from interop import Conversion, Cost, Interop, Spec
-from interop._planning.ranking import EACH
+from interop import Cost, Interop, Spec
 from interop._request.request import Request
 from interop.plugin import make_spec
 from tests.toys import copy, labels, toy, view
@@ -201,60 +200,6 @@ def test_a_cast_keeps_the_order_of_elements_whatever_it_costs(empty: Interop, de
         spec = make_spec("a", "float32", shape=(3, 4), traits=traits)
         assert labels(empty.plan(spec, to="a", dtype="float64")) == [label]
         assert labels(empty.plan(spec, to="b", dtype="float64")) == ["cast", "a_to_b"]
-
-
-def test_planning_agrees_with_brute_force(empty: Interop) -> None:
-    """On small random graphs, the search finds what enumerating all simple routes finds."""
-    import random
-
-    rng = random.Random(7)
-    for _ in range(60):
-        instance = Interop(plugins=False)
-        names = "abcde"
-        edges: list[Conversion] = []
-        for source, target in itertools.permutations(names, 2):
-            if rng.random() < 0.5:
-                cost = Cost(rng.randint(1, 9) * 1e-6, 1e9)
-                make = copy if rng.random() < 0.4 else view
-                edges.append(
-                    make(source, target, cost=cost if make is copy else Cost(cost.latency))
-                )
-        instance.register(*(toy(n) for n in names), *edges)
-        assert _planned(instance) == _brute_force(edges)
-
-
-def _planned(instance: Interop) -> tuple[str, ...] | None:
-    try:
-        return tuple(labels(instance.plan(make_spec("a", "float32", shape=(1000,)), to="e")))
-    except interop.errors.RefusedError:
-        return None
-
-
-def _brute_force(edges: list[Conversion]) -> tuple[str, ...] | None:
-    ways: list[list[Conversion]] = []
-
-    def walk(at: str, way: list[Conversion]) -> None:
-        if at == "e":
-            ways.append(way)
-            return
-        for edge in edges:
-            if edge.source == at and all(edge.target not in (w.source, w.target) for w in way):
-                walk(edge.target, [*way, edge])
-
-    walk("a", [])
-    if not ways:
-        return None
-    shortest = min(map(len, ways))
-    candidates = [way for way in ways if len(way) <= shortest + 2]
-    spec = make_spec("a", "float32", shape=(1024,))
-
-    def key(way: list[Conversion]) -> tuple[object, ...]:
-        seconds = sum(e.cost.seconds(spec, spec) for e in way)
-        names = tuple(e.name for e in way)
-        seconds += EACH * len(way)
-        return any("copy" in e.effects for e in way), round(seconds, 12), len(way), names
-
-    return tuple(e.name for e in min(candidates, key=key))
 
 
 @pytest.mark.slow
