@@ -21,7 +21,7 @@ from interop import Interop
 from interop._cli.trial import Lane, Trial, Tried
 from tests.docs.test_docs import timeless
 from tests.paths import python_path
-from tests.strange import HEAVY
+from tests.strange import HEAVY, install_plugin
 from tests.toys import copy, toy, view
 
 if TYPE_CHECKING:
@@ -52,49 +52,33 @@ def test_the_entry_point_is_declared() -> None:
     assert needs == {"typer", "rich", "packaging"}
 
 
-@pytest.mark.parametrize(
-    ("args", "code", "reason"),
-    [
-        (("graph", "--file", "{tmp}"), 1, "is a folder; pass --file with the name of a file"),
-        (("graph", "--file", "{tmp}/file/x.svg"), 1, "there is no folder {tmp}/file; create it"),
-        (("graph", "--file", "{tmp}/no/x.svg"), 1, "there is no folder {tmp}/no; create it, or"),
-        (("doctor", "--timeout", "soon"), 2, "Invalid value for '--timeout'"),
-        (("nonsense",), 2, "No such command 'nonsense'"),
-        (("graph", "--nonsense"), 2, "No such option: --nonsense"),
-    ],
-)
-def test_refusals_are_one_line_and_an_exit_code(
-    args: tuple[str, ...], code: int, reason: str, run: Run, tmp_path: Path
-) -> None:
-    """A refusal is a line on standard error and a code, with no traceback and nothing written."""
-    (tmp_path / "file").write_text("a file")
-    result = run(*(word.replace("{tmp}", str(tmp_path)) for word in args))
-    assert result.exit_code == code, result.output
-    assert reason.replace("{tmp}", str(tmp_path)) in result.stderr
-    assert "Traceback" not in result.output
-    assert not result.stdout
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+def _ended(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own, which few plugins take part in."""
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        encoding=environment.get("PYTHONIOENCODING"),
+        check=False,
+        timeout=240,
+        env={**os.environ, "INTEROP_DISABLE_PLUGINS": HEAVY, **environment},
+    )
 
 
-def test_help_names_the_commands(run: Run) -> None:
-    """``interop --help`` lists what there is."""
-    result = run("--help")
-    assert result.exit_code == 0
-    names = "doctor plan formats conversions plugins graph check".split()
-    assert all(f"\n  {name} " in result.stdout for name in names)
+def _program(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return _ended(sys.executable, "-m", "interop", *args, **environment)
+
+
+#: What the installed command runs.
+MAIN = "from interop._cli.cli import main; main()"
 
 
 @pytest.mark.parametrize("missing", ["pluggy", "typer", "rich", "packaging"])
 @pytest.mark.parametrize("words", [["doctor"], ["--json", "doctor"]], ids=" ".join)
 def test_without_the_extra_one_line_says_how_to_get_it(missing: str, words: list[str]) -> None:
     """What is not installed is named with the line that installs it, and the code is 2."""
-    program = (
-        f"import sys; sys.modules[{missing!r}] = None; sys.argv[1:] = {words}\n"
-        "from interop._cli.cli import main; main()"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
-    )
+    program = f"import sys; sys.modules[{missing!r}] = None; sys.argv[1:] = {words}; {MAIN}"
+    result = _ended(sys.executable, "-c", program)
     assert result.returncode == 2
     assert result.stderr.count("\n") == 1
     assert missing in result.stderr
@@ -108,35 +92,10 @@ def test_without_the_extra_one_line_says_how_to_get_it(missing: str, words: list
 def test_the_version_needs_no_extra() -> None:
     """``interop --version`` prints it, whatever else is missing."""
     missing = "dict.fromkeys(['typer', 'rich', 'packaging'])"
-    program = (
-        f"import sys; sys.modules.update({missing}); sys.argv[1:] = ['--version']\n"
-        "from interop._cli.cli import main; main()"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
-    )
+    program = f"import sys; sys.modules.update({missing}); sys.argv[1:] = ['--version']; {MAIN}"
+    result = _ended(sys.executable, "-c", program)
     assert (result.returncode, result.stdout) == (0, f"interop {interop.__version__}\n")
     assert not result.stderr
-
-
-@pytest.mark.slow
-def test_the_command_works_in_a_pipe(tmp_path: Path) -> None:
-    """Run as a program, it prints plain lines and leaves a valid file."""
-    path = tmp_path / "graph.json"
-    args = ["graph", "--file", str(path)]
-    result = subprocess.run(
-        [sys.executable, "-m", "interop._cli.cli", *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-        env={**os.environ, "INTEROP_DISABLE_PLUGINS": HEAVY},
-    )
-    assert result.returncode == 0, result.stderr
-    assert result.stderr == ""
-    assert str(path) in result.stdout
-    assert "\x1b" not in result.stdout
-    assert json.loads(path.read_text("utf-8"))
 
 
 # ---------------------------------------------------------------------- what is there
@@ -239,13 +198,10 @@ def test_a_refused_plan_says_what_would_permit_it(run: Run) -> None:
     [
         (("plan", "torhc", "numpy"), 2, "did you mean 'torch'?"),
         (("plan", "torch", "nunpy"), 2, "did you mean 'numpy'?"),
-        (("plan", "torch:floot32", "numpy"), 2, "did you mean 'float32'?"),
         (("plan", "torch", "numpy:3x3"), 2, "is a target: write format"),
         (("plan", "torch", "numpy:int8", "--dtype", "int16"), 2, "name two dtypes"),
         (("plan", "torch", "numpy", "--allow", "theft"), 2, "is not an effect"),
         (("plan", "torch"), 2, "Missing argument 'DST'"),
-        (("plan", "torch:float32:3,4", "numpy"), 2, "write a shape as 3x4."),
-        (("plan", "scipy", "torch"), 2, "scipy has only sparse formats; name one of scipy.csr,"),
         (("plan", "torch", "numpy", "--device", "a b"), 2, "device='a b' is not a device name"),
         (("plan", "jax:8x8:distributed", "numpy"), 1, "With allow='gather' every process"),
         (("plan", "numpy", "torch.dtensor"), 1, "pass one as like="),
@@ -257,9 +213,16 @@ def test_a_refused_plan_says_what_would_permit_it(run: Run) -> None:
         (("conversions", "--to", "array"), 1, "no conversion is declared between these"),
         (("plan", "gpu", "numpy"), 2, "write it behind a format: <format>:cuda."),
         (("check", "numpyy"), 2, "did you mean 'numpy'?"),
+        (("check", "no_such_thing_at_all"), 2, "no_such_thing_at_all"),
+        (("doctor", "--timeout", "soon"), 2, "Invalid value for '--timeout'"),
+        (("nonsense",), 2, "No such command 'nonsense'"),
+        (("graph", "--nonsense"), 2, "No such option: --nonsense"),
+        (("graph", "--file", "{tmp}/file/x.svg"), 1, "there is no folder {tmp}/file; create it"),
         (("graph", "--file", "{tmp}/graph.bmp"), 2, "does not say what to draw"),
         (("graph", "--file", "{tmp}/no/graph.dot"), 1, "there is no folder {tmp}/no; create it"),
         (("graph", "--as", "bmp"), 2, "Invalid value for '--as': 'bmp' is not one of 'svg',"),
+        (("graph", "--as", "svg", "--json"), 2, "--json and --as svg exclude each other; leave"),
+        (("graph", "--file", "{tmp}/y.svg", "--json"), 2, "another kind of drawing than json;"),
         (("graph", "--file", "{tmp}"), 1, "is a folder; pass --file with the name of a file."),
         (("plan", "numpy:99999999999999999999x2", "torch"), 2, "too many elements for any machine"),
         (("plan", "scipy.csr:99999999999999999999x2", "torch"), 2, "too many elements for any"),
@@ -270,43 +233,25 @@ def test_a_refused_plan_says_what_would_permit_it(run: Run) -> None:
 def test_every_error_is_a_sentence_with_a_code(
     args: tuple[str, ...], code: int, reason: str, run: Run, tmp_path: Path
 ) -> None:
-    """What is misspelt is code 2, what cannot be done 1; nothing is a traceback.
+    """What is misspelt is code 2, what cannot be done 1; nothing is written, or a traceback.
 
     With ``--json`` the same sentence is a document.
     """
+    (tmp_path / "file").write_text("a file")
     args = tuple(word.replace("{tmp}", str(tmp_path)) for word in args)
+    reason = reason.replace("{tmp}", str(tmp_path))
     result = run(*args)
     assert result.exit_code == code, result.output
-    assert reason.replace("{tmp}", str(tmp_path)) in result.stderr
-    assert "Traceback" not in result.output
-    assert not result.stdout
-    assert not list(tmp_path.iterdir())
-    if "--file" not in args and reason != "no conversion is declared between these":
-        document = json.loads(run(*args, "--json").stdout)
-        assert reason in document["error"]
-
-
-@pytest.mark.parametrize(
-    ("args", "reason"),
-    [
-        (("plan",), "Missing argument 'SRC'."),
-        (("plan", "--nonsense"), "No such option: --nonsense"),
-        (("graph", "--as", "bmp"), "Invalid value for '--as': 'bmp' is not one of 'svg',"),
-        (("graph", "--as", "svg"), "--json and --as svg exclude each other; leave one out."),
-        (("graph", "--file", "{tmp}/y.svg"), "y.svg names another kind of drawing than json;"),
-        (("nonsense",), "No such command 'nonsense'."),
-    ],
-)
-def test_with_json_a_wrong_command_line_is_a_document(
-    args: tuple[str, ...], reason: str, run: Run, tmp_path: Path
-) -> None:
-    """Standard output holds the reason as JSON, standard error the same sentence."""
-    result = run(*(word.replace("{tmp}", str(tmp_path)) for word in args), "--json")
-    assert result.exit_code in (1, 2)
-    error = json.loads(result.stdout)["error"]
-    assert reason in error
-    assert f"interop: {error}" in result.stderr
-    assert "Value error" not in result.output
+    assert reason in result.stderr
+    assert not re.search("Traceback|Value error", result.output)
+    assert bool(result.stdout) == ("--json" in args)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    if "--json" in args or ("--file" not in args and "no conversion" not in reason):
+        document = run(*args, *({"--json"} - {*args}))
+        error = json.loads(document.stdout)["error"]
+        assert reason in error
+        assert f"interop: {error}" in document.stderr
+        assert document.exit_code == code
 
 
 def _names(entries: list[dict[str, object]]) -> list[object]:
@@ -618,20 +563,6 @@ def test_the_doctors_findings_are_json(run: Run) -> None:
     assert json.loads(run("doctor", "--no-convert", "--json").stdout)["trial"] is None
 
 
-def _program(
-    *args: str, encoding: str | None = None, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "interop._cli.cli", *args],
-        capture_output=True,
-        text=True,
-        encoding=encoding,
-        check=False,
-        timeout=240,
-        env={**os.environ, "INTEROP_DISABLE_PLUGINS": HEAVY, **environment},
-    )
-
-
 def test_the_doctor_finds_nothing_where_nothing_is_wrong() -> None:
     """With NumPy and Python's own alone, every route is tried and right, and the code is 0."""
     result = _program("doctor")
@@ -652,7 +583,7 @@ def test_where_an_encoding_lacks_characters_ascii_stands_for_them(encoding: str)
         (("formats",), 0),
     ):
         whole, poor = (
-            _program(*args, PYTHONIOENCODING=name, INTEROP_DISABLE_PLUGINS="", encoding=name)
+            _program(*args, PYTHONIOENCODING=name, INTEROP_DISABLE_PLUGINS="")
             for name in ("utf-8", encoding)
         )
         assert (whole.returncode, poor.returncode) == (code, code), poor.stderr
@@ -720,14 +651,8 @@ def test_a_full_disk_is_an_error_of_one_line(args: str) -> None:
 )
 def test_standard_streams_may_be_closed(closed: str, code: int, stderr: str) -> None:
     """Without standard error the table is printed all the same; without standard output is a reason."""
-    result = subprocess.run(
-        ["sh", "-c", f'"$0" -m interop formats python {closed}', sys.executable],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env={**os.environ, "INTEROP_DISABLE_PLUGINS": HEAVY},
-    )
+    command = f'"$0" -m interop formats python {closed}'
+    result = _ended("sh", "-c", command, sys.executable)
     assert (result.returncode, result.stderr) == (code, stderr)
     assert ("exports" in result.stdout) == (code == 0)
 
@@ -759,10 +684,14 @@ def test_in_a_pipe_lines_are_plain_and_whole() -> None:
 
 @pytest.mark.slow
 def test_check_runs_the_conformance_suite(run: Run) -> None:
-    """A plugin that keeps its promises is code 0, and the report is JSON if that is asked for."""
-    result = run("check", "python")
+    """A plugin that keeps its promises is code 0; ``-v`` lists what is not exercised, as JSON does."""
+    result, verbose = run("check", "python"), run("check", "python", "-v").stdout
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("python: ")
+    first, *_, last = brief = result.stdout.splitlines()
+    assert re.match(r"python: .*[1-9]\d* not exercised", first)
+    assert last == "-v names what is not exercised, and why."
+    assert "\nnot exercised: " in verbose
+    assert len(verbose.splitlines()) > len(brief)
     document = json.loads(run("check", "python", "--json").stdout)
     assert document["ok"] is True
     assert {finding["outcome"] for finding in document["findings"]} >= {"passed"}
@@ -790,14 +719,6 @@ def test_a_broken_promise_is_code_1(run: Run, monkeypatch: pytest.MonkeyPatch) -
     assert run("check", "numpy", "--json").exit_code == 1
 
 
-def test_check_refuses_an_unknown_name_in_one_line(run: Run) -> None:
-    """A name that nothing has is an error with a code, and no traceback."""
-    result = run("check", "no_such_thing_at_all")
-    assert result.exit_code == 2
-    assert "no_such_thing_at_all" in result.stderr
-    assert "Traceback" not in result.output
-
-
 def test_an_interruption_has_a_code_of_its_own(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C ends with 130."""
     from interop._cli import doctor
@@ -819,12 +740,8 @@ class Interrupting:
         if name == "typer":
             raise KeyboardInterrupt
 sys.meta_path.insert(0, Interrupting())
-from interop._cli.cli import main
-main()
 """
-    result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
-    )
+    result = _ended(sys.executable, "-c", program + MAIN)
     assert (result.returncode, result.stderr) == (130, "interop: interrupted\n")
 
 
@@ -1004,8 +921,7 @@ def test_no_picture_is_thrown_at_a_terminal(args: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("args", [("--version",), ("-h",), ("plan", "-h"), ("plugins",)])
 def test_the_package_can_be_run(args: tuple[str, ...]) -> None:
     """``python -m interop`` is the command."""
-    command = [sys.executable, "-m", "interop", *args]
-    output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    output = _program(*args).stdout
     expected = {"--version": f"interop {interop.__version__}\n"}.get(args[0])
     assert output == expected or (
         expected is None and ("Usage: interop " in output) == ("-h" in args)
@@ -1033,19 +949,8 @@ def test_the_help_of_plan_names_effects_and_traits(run: Run) -> None:
 )
 def test_the_shell_completes_commands_and_names(line: str, completions: set[str]) -> None:
     """Subcommands, formats, effects, dtypes and plugins."""
-    result = subprocess.run(
-        [sys.executable, "-m", "interop"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env={
-            **os.environ,
-            "_INTEROP_COMPLETE": "complete_bash",
-            "COMP_WORDS": line,
-            "COMP_CWORD": str(len(line.split()) - 1),
-        },
-    )
+    words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+    result = _program(_INTEROP_COMPLETE="complete_bash", INTEROP_DISABLE_PLUGINS="", **words)
     assert set(result.stdout.split()) == completions
 
 
@@ -1071,11 +976,7 @@ def interop_declarations():
 )
 def test_with_json_nothing_else_reaches_standard_output(command: str, tmp_path: Path) -> None:
     """Whatever a plugin prints, from Python or from compiled code, goes to standard error."""
-    (tmp_path / "noisy.py").write_text(NOISY)
-    metadata = tmp_path / "interop_noisy-1.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: interop-noisy\nVersion: 1\n")
-    (metadata / "entry_points.txt").write_text("[interop]\nnoisy = noisy\n")
+    install_plugin(tmp_path, "noisy", NOISY)
     result = _program(*command.split(), "--json", PYTHONPATH=python_path(tmp_path))
     document = json.loads(result.stdout)
     if command == "plugins":
@@ -1099,16 +1000,6 @@ def test_quiet_drops_what_frameworks_log(capfd: pytest.CaptureFixture[str]) -> N
     print("ours", file=sys.stderr)
     os.write(2, b"ours as well\n")
     assert capfd.readouterr() == ("", "ours\nours as well\n")
-
-
-@pytest.mark.slow
-def test_check_counts_what_it_could_not_try(run: Run) -> None:
-    """The list of what is not exercised is long, and ``-v`` shows it."""
-    brief, verbose = run("check", "python").stdout, run("check", "python", "-v").stdout
-    assert brief.splitlines()[-1] == "-v names what is not exercised, and why."
-    assert re.search(r"[1-9]\d* not exercised", brief.splitlines()[0])
-    assert "\nnot exercised: " in verbose
-    assert len(verbose.splitlines()) > len(brief.splitlines())
 
 
 @pytest.mark.parametrize("source", ["python", "pandas"])
@@ -1153,7 +1044,7 @@ def test_the_page_names_every_command(run: Run) -> None:
     """The reference has a line for each command that there is."""
     page = (ROOT / "docs/reference/command.md").read_text("utf-8")
     named = re.findall(r"^  (\w+)  +", run("--help").stdout.partition("Commands:")[2], re.MULTILINE)
-    assert len(named) == 7
+    assert named == "plan doctor formats conversions plugins graph check".split()
     assert [
         name for name in named if f"`interop {name}" not in page and f"`{name}`" not in page
     ] == []
