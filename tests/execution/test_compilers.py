@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -126,33 +124,33 @@ def test_no_fast_path_is_compiled() -> None:
 
 
 @pytest.mark.slow
-def test_the_first_conversion_of_a_process_may_be_a_compiled_one() -> None:
+def test_the_first_conversion_of_a_process_may_be_a_compiled_one(
+    in_subprocess: Callable[..., str],
+) -> None:
     """Plugins may be loaded inside a compiled function."""
-    code = (
-        "import torch, interop\n"
-        "def f(x): return interop.convert(interop.convert(x * 2, to='jax'), to='torch') + x\n"
-        "print(torch.compile(f, backend='aot_eager')(torch.arange(3.0)).tolist())"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout == "[0.0, 3.0, 6.0]\n"
+    printed = in_subprocess("""
+        import torch, interop
+        def f(x): return interop.convert(interop.convert(x * 2, to="jax"), to="torch") + x
+        print(torch.compile(f, backend="aot_eager")(torch.arange(3.0)).tolist())
+    """)
+    assert printed == "[0.0, 3.0, 6.0]\n"
 
 
 @pytest.mark.slow
-def test_torch_may_be_imported_after_the_plugins_are_loaded() -> None:
+def test_torch_may_be_imported_after_the_plugins_are_loaded(
+    in_subprocess: Callable[..., str],
+) -> None:
     """Functions that were marked before torch was imported break its graphs all the same."""
-    code = (
-        "import interop\n"
-        "interop.convert([1], to='numpy')\n"
-        "to_torch = interop.converter('torch')\n"
-        "import torch\n"
-        "interop.spec(torch.ones(1))\n"
-        "report = torch._dynamo.explain(lambda x: to_torch(x * 2) + 1)(torch.ones(2))\n"
-        "print(report.graph_break_count, report.graph_count)"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout == "1 2\n"
+    printed = in_subprocess("""
+        import interop
+        interop.convert([1], to="numpy")
+        to_torch = interop.converter("torch")
+        import torch
+        interop.spec(torch.ones(1))
+        report = torch._dynamo.explain(lambda x: to_torch(x * 2) + 1)(torch.ones(2))
+        print(report.graph_break_count, report.graph_count)
+    """)
+    assert printed == "1 2\n"
 
 
 TRANSFORMS: dict[str, Callable[[Any], Any]] = {

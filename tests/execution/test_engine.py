@@ -13,6 +13,7 @@ import pytest
 import interop
 from interop import Conversion, Cost, Interop, Spec
 from interop._execution.verification import FirstRun
+from interop.errors import ConversionError, Declined, RefusedError
 from interop.plugin import Components, Drop, make_spec
 from tests.toys import Box, copy, describe, toy, view
 
@@ -25,57 +26,60 @@ ERRORS = [
 ]
 
 
+def raising(error: BaseException) -> Any:
+    """Return a function that raises an error."""
+
+    def broken(box: Box) -> Box:
+        raise error
+
+    return broken
+
+
+def declining(reason: str = "it is Tuesday") -> Any:
+    """Return a function that declines whatever it is given."""
+    return raising(Declined(reason))
+
+
 def test_a_declined_step_is_left_out_and_the_rest_goes_on_from_there(empty: Interop) -> None:
     """After a step has declined, the route is planned again from there, and no step is repeated."""
-    calls: list[str] = []
-
-    def first(box: Box) -> Box:
-        calls.append("first")
-        return Box("b", box.numbers)
-
-    def declining(box: Box) -> Box:
-        calls.append("declining")
-        raise interop.errors.Declined("it is Tuesday")
-
     empty.register(toy("a"), toy("b"), toy("c"))
     empty.register(
-        Conversion("a", "b", first),
-        Conversion("b", "c", declining, cost=Cost(1e-9)),
+        Conversion("a", "b", counted := Counted(lambda box: Box("b", box.numbers)), name="first"),
+        Conversion("b", "c", declined := Counted(declining()), cost=Cost(1e-9), name="declining"),
         view("b", "c", cost=Cost(1e-3)),
     )
-    result = empty.convert(Box("a", [1.0]), to="c")
-    assert result.kind == "c"
-    assert calls == ["first", "declining"]
+    assert empty.convert(Box("a", [1.0]), to="c").kind == "c"
+    assert (counted.calls, declined.calls) == (1, 1)
 
 
-def test_when_everything_declines_the_reason_is_told(empty: Interop) -> None:
-    """If no route is left, the error says which step declined and why."""
+class Counted:
+    """A function that counts how often it is called."""
 
-    def declining(box: Box) -> Box:
-        raise interop.errors.Declined("it is Tuesday")
+    def __init__(self, function: Any) -> None:
+        self.function, self.calls = function, 0
 
-    empty.register(toy("a"), toy("b"), Conversion("a", "b", declining))
-    with pytest.raises(interop.errors.RefusedError, match="declining declined: it is Tuesday"):
-        empty.convert(Box("a", [1.0]), to="b")
+    def __call__(self, box: Box) -> Any:
+        self.calls += 1
+        return self.function(box)
 
 
-def test_each_reason_is_told(empty: Interop) -> None:
-    """If every route ends in a refusal, all reasons are given, that of the preferred route first."""
-
-    def monday(box: Box) -> Box:
-        raise interop.errors.Declined("it is Monday")
-
-    def tuesday(box: Box) -> Box:
-        raise interop.errors.Declined("it is Tuesday")
-
+@pytest.mark.parametrize(
+    ("reasons", "message"),
+    [
+        (["Tuesday"], "way_0 declined: it is Tuesday"),
+        (["Monday", "Tuesday"], "way_0 declined: it is Monday; way_1 declined: it is Tuesday"),
+        (["Sunday"] * 3, "way_0, way_1 and 1 more declined: it is Sunday"),
+    ],
+)
+def test_when_everything_declines_each_reason_is_told_once(
+    empty: Interop, reasons: list[str], message: str
+) -> None:
+    """All reasons are given, that of the preferred route first, each with the first two steps."""
     empty.register(toy("a"), toy("b"))
-    empty.register(
-        Conversion("a", "b", monday, cost=Cost(1e-9), name="monday"),
-        Conversion("a", "b", tuesday, name="tuesday"),
-    )
-    reasons = "monday declined: it is Monday; tuesday declined: it is Tuesday"
-    message = rf"^cannot convert a .* to b: {reasons}\.$"
-    with pytest.raises(interop.errors.RefusedError, match=message):
+    for number, day in enumerate(reasons):
+        facts = {"cost": Cost(1e-9 * (number + 1)), "name": f"way_{number}"}
+        empty.register(Conversion("a", "b", declining(f"it is {day}"), **facts))
+    with pytest.raises(RefusedError, match=rf"^cannot convert a .* to b: {message}\.$"):
         empty.convert(Box("a", [1.0]), to="b")
 
 
@@ -85,38 +89,17 @@ def test_each_reason_is_told(empty: Interop) -> None:
 def test_a_step_that_gives_no_array_is_blamed(empty: Interop, result: Any, gave: str) -> None:
     """Whoever passed a sound value is not told that it is none."""
     empty.register(toy("a"), toy("b"), Conversion("a", "b", lambda _: result, name="lie"))
-    with pytest.raises(interop.errors.ConversionError, match=f"lie promised b and gave {gave}; "):
-        empty.convert(Box("a", [1.0]), to="b")
-
-
-def test_a_reason_of_several_steps_is_told_once(empty: Interop) -> None:
-    """Steps that decline for the same reason are counted, and the first two are named."""
-
-    def closed(box: Box) -> Box:
-        raise interop.errors.Declined("it is Sunday")
-
-    empty.register(toy("a"), toy("b"))
-    ways = (Cost(1e-9 * way) for way in (1, 2, 3))
-    empty.register(
-        *(Conversion("a", "b", closed, cost=cost, name=f"way_{n}") for n, cost in enumerate(ways))
-    )
-    message = r"^cannot convert a .* to b: way_0, way_1 and 1 more declined: it is Sunday\.$"
-    with pytest.raises(interop.errors.RefusedError, match=message):
+    with pytest.raises(ConversionError, match=f"lie promised b and gave {gave}; "):
         empty.convert(Box("a", [1.0]), to="b")
 
 
 def test_any_other_exception_stops_and_names_step_and_distribution(empty: Interop) -> None:
     """A failing step is reported with its cause, and no other route is tried silently."""
-
-    def broken(box: Box) -> Box:
-        raise ZeroDivisionError("oops")
-
-    empty.register(toy("a"), toy("b"), Conversion("a", "b", broken), copy("a", "b"))
-    with pytest.raises(
-        interop.errors.ConversionError, match=r"broken.*run time.*ZeroDivisionError: oops"
-    ) as info:
+    error = ZeroDivisionError("oops")
+    empty.register(toy("a"), toy("b"), Conversion("a", "b", raising(error)), copy("a", "b"))
+    with pytest.raises(ConversionError, match=r"broken.*run time.*ZeroDivisionError: oops") as info:
         empty.convert(Box("a", [1.0]), to="b")
-    assert isinstance(info.value.__cause__, ZeroDivisionError)
+    assert info.value.__cause__ is error
     assert info.value.step == "broken"
 
 
@@ -127,17 +110,14 @@ def test_any_other_exception_stops_and_names_step_and_distribution(empty: Intero
         (ModuleNotFoundError("no", name="zig"), interop.errors.NotInstalledError),
         (MemoryError("no"), MemoryError),
         (interop.errors.BadRequestError("no"), interop.errors.BadRequestError),
+        (KeyboardInterrupt(), KeyboardInterrupt),
     ],
 )
 def test_exceptions_keep_their_kind(
-    empty: Interop, raised: Exception, expected: type[Exception]
+    empty: Interop, raised: BaseException, expected: type[BaseException]
 ) -> None:
     """A foreign exception becomes the InteropError that is also what the user expects."""
-
-    def broken(box: Box) -> Box:
-        raise raised
-
-    empty.register(toy("a"), toy("b"), Conversion("a", "b", broken))
+    empty.register(toy("a"), toy("b"), Conversion("a", "b", raising(raised)))
     with pytest.raises(expected):
         empty.convert(Box("a", [1.0]), to="b")
 
@@ -154,7 +134,7 @@ def no_collector() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    "raised", [*ERRORS, interop.errors.Declined, ValueError, BufferError, MemoryError, ImportError]
+    "raised", [*ERRORS, Declined, ValueError, BufferError, MemoryError, ImportError]
 )
 def test_errors_of_steps_keep_no_value_alive(
     empty: Interop, no_collector: None, raised: type[Exception]
@@ -215,25 +195,10 @@ def test_an_error_that_says_that_memory_ran_out_is_a_memory_error(
     empty: Interop, error: Exception
 ) -> None:
     """It says so by its name or its text; another error of a step stays a failure."""
-
-    def full(box: Box) -> Box:
-        raise error
-
-    empty.register(toy("a"), toy("b"), Conversion("a", "b", full))
+    empty.register(toy("a"), toy("b"), Conversion("a", "b", raising(error)))
     with pytest.raises(interop.errors.DoesNotFitError, match="ran out of memory") as caught:
         empty.convert(Box("a", [1.0]), to="b")
     assert caught.value.__cause__ is error
-
-
-def test_interrupts_pass_through(empty: Interop) -> None:
-    """KeyboardInterrupt is not turned into a conversion error."""
-
-    def interrupted(box: Box) -> Box:
-        raise KeyboardInterrupt
-
-    empty.register(toy("a"), toy("b"), Conversion("a", "b", interrupted))
-    with pytest.raises(KeyboardInterrupt):
-        empty.convert(Box("a", [1.0]), to="b")
 
 
 def _lying(lie: str, kind: str) -> Conversion:
@@ -254,7 +219,7 @@ def _lying(lie: str, kind: str) -> Conversion:
 def test_a_plugin_that_breaks_its_promise_is_caught(empty: Interop, lie: str) -> None:
     """The first result of a route is compared with the plan, and the lie is named."""
     empty.register(toy("a"), toy("b"), _lying(lie, "b"))
-    with pytest.raises(interop.errors.ConversionError, match=r"lying promised b float32 \(2,\)"):
+    with pytest.raises(ConversionError, match=r"lying promised b float32 \(2,\)"):
         empty.convert(Box("a", [1.0, 2.0]), to="b")
 
 
@@ -270,7 +235,7 @@ def test_the_step_that_broke_its_promise_is_named(empty: Interop, lie: str, trac
 
     empty.register(toy("a"), toy("b"), toy("c"), _lying(lie, "b"), Conversion("b", "c", honest))
     block = interop.trace() if traced else nullcontext()
-    with block, pytest.raises(interop.errors.ConversionError, match=r"^lying promised b") as caught:
+    with block, pytest.raises(ConversionError, match=r"^lying promised b") as caught:
         empty.convert(Box("a", [1.0, 2.0]), to="c")
     assert (caught.value.step, caught.value.distribution) == ("lying", "run time")
     assert calls == []
@@ -322,7 +287,7 @@ def test_a_trait_that_a_device_is_assumed_to_have_is_dropped_once(
     def sharing(box: Box) -> Box:
         calls.append("sharing")
         if declines:
-            raise interop.errors.Declined("it is Tuesday")
+            raise Declined("it is Tuesday")
         return Box("b", box.numbers, device=box.device)
 
     drop = Drop("padded", dropping, "copy", takes={"uncoalesced"})
@@ -334,7 +299,7 @@ def test_a_trait_that_a_device_is_assumed_to_have_is_dropped_once(
         view("a", "b", devices=None, cost=Cost(1e-3)),
     )
     box = Box("a", [1.0], device="cuda:0", traits={"uncoalesced"})
-    with pytest.raises(interop.errors.RefusedError, match="uncoalesced"):
+    with pytest.raises(RefusedError, match="uncoalesced"):
         empty.convert(box, to="b")  # a trait that no step drops still counts
     box.traits = frozenset()
     with interop.trace() as receipts:
@@ -445,7 +410,7 @@ def test_a_dtype_that_nothing_has_is_not_compared(empty: Interop) -> None:
 
     trait = "unknown_dtype"
     empty.register(toy("a")._replace(describe=spec), toy("b", carries={trait}), view("a", "b"))
-    with pytest.raises(interop.errors.ConversionError, match="promised b float32"):
+    with pytest.raises(ConversionError, match="promised b float32"):
         empty.convert(Box("a", [1.0]), to="b")
     assert empty.convert(Box("a", []), to="b").kind == "b"
 
@@ -499,16 +464,13 @@ def test_plans_refusals_and_declined_steps_are_logged(
     empty: Interop, caplog: pytest.LogCaptureFixture
 ) -> None:
     """At level DEBUG the logger ``interop`` records each of them, and no route that is known already."""
-
-    def declining(box: Box) -> Box:
-        raise interop.errors.Declined("not today")
-
     empty.register(toy("a"), toy("b"), toy("c"), view("a", "b"))
-    empty.register(Conversion("b", "c", declining, name="quick"), copy("b", "c", name="slow"))
+    quick = Conversion("b", "c", declining("not today"), name="quick")
+    empty.register(quick, copy("b", "c", name="slow"))
     with caplog.at_level("DEBUG", "interop"):
         empty.convert(Box("a", [1.0]), to="b")
         empty.convert(Box("a", [1.0]), to="b")
-        with pytest.raises(interop.errors.RefusedError):
+        with pytest.raises(RefusedError):
             empty.convert(Box("a", [1.0]), to="a", copy=True)
         empty.convert(Box("a", [1.0]), to="c")
     messages = [record.getMessage() for record in caplog.records if record.name == "interop"]
@@ -583,23 +545,15 @@ def test_the_memory_of_a_device_is_not_asked_for(
 def test_memory_is_checked_again_after_a_step_has_declined(empty: Interop) -> None:
     """A route that is planned in the place of another may need memory that the first did not."""
     calls: list[Any] = []
-
-    def declining(box: Box) -> Box:
-        raise interop.errors.Declined("it is Tuesday")
-
     empty.register(
         toy("a"),
         _THIN,
-        Conversion("thin", "a", declining, cost=Cost(1e-9)),
+        Conversion("thin", "a", declining(), cost=Cost(1e-9)),
         Conversion("thin", "a", calls.append, effects={"densify"}, cost=Cost(1e-3, 1e9)),
     )
     with pytest.raises(interop.errors.DensifyMemoryError, match="the dense form of thin"):
         empty.convert(Thin(), to="a")
     assert calls == []
-
-
-def _declining(box: Box) -> Box:
-    raise interop.errors.Declined("it is Tuesday")
 
 
 #: The facts of a step between devices.
@@ -615,7 +569,7 @@ def test_a_step_that_declines_leaves_the_result_where_it_was_to_be(empty: intero
     """After the value has come to the host, the default device is still that of the value."""
     empty.register(*(toy(name, devices=("cpu", "cuda")) for name in ("a", "b")))
     empty.register(copy("a", "a", **_MOVE), copy("b", "b", **_MOVE))
-    empty.register(Conversion("a", "b", _declining, name="quick"))
+    empty.register(Conversion("a", "b", declining(), name="quick"))
     empty.register(copy("a", "b", name="slow"))
     value = Box("a", [1.0, 2.0], device="cuda:0")
     with interop.trace() as receipts:
@@ -629,9 +583,9 @@ def test_a_step_that_declines_hides_no_round_trip(empty: interop.Interop) -> Non
     """Bytes that a declined route has brought to the host are not sent back where that is refused."""
     empty.register(toy("a", devices=("cpu", "cuda")), toy("b"), toy("c", devices=("cuda",)))
     empty.register(copy("a", "a", **_MOVE))
-    empty.register(Conversion("a", "b", _declining, name="quick"))
+    empty.register(Conversion("a", "b", declining(), name="quick"))
     empty.register(copy("a", "c", **_MOVE))
-    with pytest.raises(interop.errors.RefusedError, match="host_round_trip"):
+    with pytest.raises(RefusedError, match="host_round_trip"):
         empty.convert(Box("a", [1.0], device="cuda:0"), to=("b", "c"))
 
 
@@ -645,12 +599,12 @@ def test_a_step_that_declines_unlocks_no_memory(empty: interop.Interop) -> None:
     empty.register(toy("a", carries=flags), toy("m", carries=flags), toy("b"))
     empty.register(
         Conversion("a", "m", shared, takes=flags, adds={"immutable"}),
-        Conversion("m", "b", _declining, name="quick", takes=flags, effects={"copy"}),
+        Conversion("m", "b", declining(), name="quick", takes=flags, effects={"copy"}),
         view("m", "b", name="shared", takes=flags, cost=Cost(1e-3)),
     )
     box = Box("a", [1.0], traits={"readonly"})
     assert [step.label for step in empty.plan(box, to="b").steps] == ["shared", "quick"]
-    with pytest.raises(interop.errors.RefusedError, match="share_readonly"):
+    with pytest.raises(RefusedError, match="share_readonly"):
         empty.convert(box, to="b")
     assert empty.convert(box, to="b", allow="share_readonly").numbers is box.numbers
 
@@ -658,7 +612,7 @@ def test_a_step_that_declines_unlocks_no_memory(empty: interop.Interop) -> None:
 def test_a_step_that_declines_makes_no_second_copy(empty: interop.Interop) -> None:
     """Under ``copy=True``, a value that was copied before a step declined is not copied again."""
     empty.register(toy("a"), toy("b"), toy("c"))
-    empty.register(copy("a", "b"), Conversion("b", "c", _declining, name="quick"))
+    empty.register(copy("a", "b"), Conversion("b", "c", declining(), name="quick"))
     empty.register(view("b", "c", name="shared", cost=Cost(1e-3)), copy("c", "c"))
     with interop.trace() as receipts:
         result = empty.convert(Box("a", [1.0]), to="c", copy=True)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import inspect
-import pickle
 import threading
 import weakref
 from collections.abc import Callable
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -21,173 +19,18 @@ import interop
 import interop.plugin
 from interop import Conversion, Format, Interop
 from interop._execution.fast_leaves import fast_leaves
-from interop._execution.fast_path import Converter, with_fast_paths
 from interop._model.provenance import Provenance
-from interop._planning.cache import Case, PlanCache, PlanTable
-from interop._registry.registry import Registry
-from interop._request.keywords import Keywords
-from interop._request.policy import Block, block
+from interop._planning.cache import Case, PlanTable
+from interop._request.policy import block
 from interop._request.request import Request
+from interop.errors import UnknownValueError
 from interop.plugin import Declined, itself
 from interop.plugin.advanced import Advanced, NoTrace
 from tests.toys import Box, copy, toy, view
 
-#: No block is open.
-OUTSIDE: ContextVar[Any] = ContextVar("outside", default=None)
 
-
-def _fast(
-    full: Callable[..., Any], tables: dict[Any, Any], opened: ContextVar[Any] = OUTSIDE
-) -> Callable[..., Any]:
-    """Return a function behind the fast paths of targets alone."""
-    cache = PlanCache(Registry())
-    cache.fast_paths = tables
-
-    def in_full(x: Any, keywords: Keywords, key: object) -> Any:
-        return full(x, keywords.to, copy=keywords.copy)
-
-    return with_fast_paths(full, cache, opened, in_full)
-
-
-def _full(x: Any, /, to: Any = None, **named: Any) -> Any:
-    """Convert in full."""
-    return "full", x, to, named.get("copy")
-
-
-# ---------------------------------------------------------------------- the function alone
-
-
-def test_a_plain_value_takes_the_fast_path_of_its_type() -> None:
-    """The fast path of the value's very type is called, and None gives the value itself."""
-    tables = {"there": {int: (lambda x: x + 1, True), list: (None, True)}}
-    convert = _fast(_full, tables)
-    value = [1]
-    assert convert(1, to="there") == convert(1, "there") == 2
-    assert convert(value, to="there") is value
-    assert convert(True, to="there") == ("full", True, "there", None)
-
-
-def test_a_value_that_the_fast_path_declines_is_converted_in_full() -> None:
-    """After `NotImplemented`, and for a type without a fast path, the full function is called."""
-    tables: dict[Any, Any] = {"there": {int: (lambda x: NotImplemented, True)}}
-    convert = _fast(_full, tables)
-    assert convert(1, to="there") == ("full", 1, "there", None)
-    assert convert("a", to="there") == ("full", "a", "there", None)
-
-
-def test_a_table_that_is_filled_or_emptied_later_counts_at_once() -> None:
-    """The tables themselves are kept, and nothing that was found in them."""
-    tables: dict[Any, Any] = {}
-    convert = _fast(_full, tables)
-    assert convert(1, "there")[0] == "full"
-    tables["there"] = {int: (None, True)}
-    assert convert(1, "there") == 1
-    tables["there"].clear()
-    assert convert(1, "there")[0] == "full"
-
-
-def test_a_keyword_goes_past_the_fast_paths_of_calls_without_it() -> None:
-    """It is given to the full function, unless it is the default and says nothing."""
-    convert = _fast(_full, {"there": {int: (None, True)}})
-    assert convert(1, to="there", copy=True) == ("full", 1, "there", True)
-    assert convert(1, "there", copy=None) == 1
-
-
-def test_targets_that_cannot_be_looked_up_go_past_the_fast_paths() -> None:
-    """A list of targets, which has no hash, and no target at all are converted in full."""
-    convert = _fast(_full, {"there": {int: (None, True)}})
-    assert convert(1, to=["there"]) == ("full", 1, ["there"], None)
-    assert convert(1) == ("full", 1, None, None)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        *(((), {"x": 1}), ((), {}), ((1, "there", 2), {}), ((1, "there", None), {})),
-        *(((1, "there", None, 2, 3, 4, 5), {}), ((1, None, None), {"out": 2})),
-    ],
-)
-def test_it_is_called_as_it_is_declared(arguments: Any) -> None:
-    """The value is positional only, and nothing but it and the target is positional."""
-    args, keywords = arguments
-    convert = _fast(_full, {})
-    with pytest.raises(TypeError):
-        convert(*args, **keywords)
-
-
-@pytest.mark.parametrize("kind", [KeyError, TypeError, ValueError])
-def test_an_error_of_the_full_function_comes_alone(kind: type[Exception]) -> None:
-    """A failed look-up leaves no trace in the traceback of an error."""
-
-    def fails(x: Any, to: Any, copy: Any) -> Any:
-        raise kind(x)
-
-    convert = _fast(fails, {})
-    with pytest.raises(kind) as caught:
-        convert(1, "there")
-    assert caught.value.__context__ is None
-
-
-def test_it_looks_like_the_function_behind_it() -> None:
-    """Its name, its documentation and its signature are those of the full function."""
-    convert = _fast(_full, {})
-    assert (convert.__name__, convert.__doc__) == ("_full", "Convert in full.")
-    assert inspect.signature(convert) == inspect.signature(_full)
-    assert convert.__wrapped__ is _full  # type: ignore[attr-defined]
-
-
-def _converter(*arguments: Any) -> Any:
-    return Converter(*arguments, pickled=tuple, keywords="").convert
-
-
-def test_a_converter_takes_the_fast_paths_of_its_target() -> None:
-    """A converter calls the fast path of a type, and the full function for everything else."""
-    table: dict[type, Any] = {
-        int: (lambda x: x + 1, True),
-        list: (None, True),
-        str: (lambda x: NotImplemented, True),
-    }
-    converted = _converter(lambda x: ("full", x), table, OUTSIDE)
-    value = [1]
-    assert converted(1) == 2
-    assert converted(value) is value
-    assert converted("a") == ("full", "a")
-    assert converted(1.5) == ("full", 1.5)
-    table.clear()
-    assert converted(1) == ("full", 1)
-
-
-def test_an_error_of_a_converter_comes_alone() -> None:
-    """A type without a fast path leaves no trace in the errors of the full function."""
-
-    def fails(x: Any) -> Any:
-        raise KeyError(x)
-
-    with pytest.raises(KeyError) as caught:
-        _converter(fails, {}, OUTSIDE)(1)
-    assert caught.value.__context__ is None
-
-
-def test_an_open_block_goes_past_the_fast_paths() -> None:
-    """While the context variable holds a block, every value is converted in full."""
-    inside: ContextVar[Any] = ContextVar("inside", default=None)
-    convert = _fast(_full, {"there": {int: (None, True)}}, inside)
-    converted = _converter(lambda x: "full", {int: (None, True)}, inside)
-    assert (convert(1, "there"), converted(1)) == (1, 1)
-    token = inside.set(Block(traces=([],)))
-    assert (convert(1, "there"), converted(1)) == (("full", 1, "there", None), "full")
-    inside.reset(token)
-    assert (convert(1, "there"), converted(1)) == (1, 1)
-
-
-def test_the_functions_go_to_other_processes() -> None:
-    """They are pickled by name, also as part of a partial function."""
-    assert pickle.loads(pickle.dumps(interop.convert)) is interop.convert
-    for name in ("plan", "spec", "convert_tree", "converter"):
-        function = getattr(interop, name)
-        assert pickle.loads(pickle.dumps(function)) == function
-    sent = pickle.loads(pickle.dumps(partial(interop.convert, to="numpy")))
-    assert sent([1.0, 2.0]).tolist() == [1.0, 2.0]
+class Kin(Box):
+    """A box of a type of its own, for which nothing was learnt."""
 
 
 # ---------------------------------------------------------------------- which are kept
@@ -208,10 +51,12 @@ def test_a_kept_fast_path_is_asked_first(empty: Interop) -> None:
         return NotImplemented if box.dtype == "float64" else Box("b", box.numbers)
 
     empty.register(toy("a"), toy("b"), view("a", "b", fast_path=fast_path))
+    convert = empty.converter("b")
     for dtype in ("float32", "float32", "float64"):
         box = Box("a", [1.0], dtype=dtype)
         assert empty.convert(box, to="b").numbers is box.numbers
-    assert len(calls) == 2
+        assert convert(box).numbers is box.numbers
+    assert len(calls) == 5
 
 
 def test_a_type_has_several_fast_paths(empty: Interop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -600,6 +445,38 @@ def fast(empty: Interop) -> Interop:
     empty.convert(Box("a", [1.0]), to="b")
     assert empty.convert(Box("a", [1.0]), to="b") == "fast"
     return empty
+
+
+def test_a_fast_path_is_of_the_very_type(fast: Interop) -> None:
+    """A value of a subclass is converted in full, and ``copy=None`` says nothing."""
+    for call in (fast.convert, lambda box, to: fast.converter(to)(box)):
+        assert isinstance(call(Kin("a", [1.0]), "b"), Box)
+        assert call(Box("a", [1.0]), "b") == "fast"
+    assert fast.convert(Box("a", [1.0]), "b", copy=None) == "fast"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(((), {"x": 1}), ((), {}), ((1, "b", 2), {}), ((1, "b", None), {})),
+        *(((1, "b", None, 2, 3, 4, 5), {}), ((1, None, None), {"out": 2})),
+    ],
+)
+def test_convert_is_called_as_it_is_declared(fast: Interop, arguments: Any) -> None:
+    """The value is positional only, and nothing but it and the target is positional."""
+    args, keywords = arguments
+    with pytest.raises(TypeError) as caught:
+        fast.convert(*args, **keywords)
+    assert type(caught.value) is TypeError
+
+
+def test_an_error_comes_alone(fast: Interop) -> None:
+    """A failed look-up leaves no trace in the traceback of an error."""
+    for call in (lambda: fast.convert(object(), "b"), lambda: fast.converter("b")(object())):
+        for _ in range(2):
+            with pytest.raises(UnknownValueError) as caught:
+                call()
+            assert caught.value.__context__ is caught.value.__cause__ is None
 
 
 def test_fast_paths_are_off_inside_policy_and_trace(fast: Interop) -> None:

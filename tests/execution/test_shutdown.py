@@ -1,8 +1,7 @@
-"""The end of a process, and interruptions: conversions from handlers at exit, and Ctrl-C within."""
+"""The end of a process: conversions from handlers at exit, and memory that outlives it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import pytest
@@ -71,52 +70,3 @@ def test_shared_memory_outlives_the_end(in_subprocess: Callable[..., str], warm:
         print(array.sum())
     """
     assert in_subprocess(program) == "15.0\n"
-
-
-INTERRUPTED = """
-    import random, signal
-    import numpy as np
-    import scipy.sparse
-    import interop
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGALRM, interrupt)
-    rng = random.Random(7)
-    array = np.arange(12.0).reshape(3, 4)
-    csr = scipy.sparse.csr_array(array)
-    interrupted = 0
-    instance = interop.Interop()
-    for round in range(80):
-        if round % 8 == 0:
-            instance = interop.Interop()  # whose plugins are to be loaded, too
-        try:
-            signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 4e-2 if round % 8 == 0 else 3e-3))
-            for _ in range(50):
-                instance.convert(csr, to="numpy", dtype=rng.choice(["float32", "float64"]))
-                instance.convert(array, to="python")
-                instance.convert(array, to="scipy.csc")
-        except KeyboardInterrupt:
-            interrupted += 1
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        assert {plugin.state for plugin in instance.plugins()} <= {"loaded", "blocked"}
-        assert instance.convert(csr, to="numpy").tolist() == array.tolist()
-        assert instance.convert(csr, to="numpy", dtype="float32").dtype == np.float32
-        assert instance.convert(array, to="python") == array.tolist()
-        assert instance.convert(array, to="scipy.csc").toarray().tolist() == array.tolist()
-        assert array.tolist() == np.arange(12.0).reshape(3, 4).tolist()
-    assert interrupted > 15, interrupted
-    print("done")
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="it sends signals by a timer")
-def test_an_interruption_anywhere_leaves_everything_in_order(
-    in_subprocess: Callable[..., str],
-) -> None:
-    """Ctrl-C while plugins load, routes are planned or steps run: what comes next is as ever."""
-    heavy = "torch,jax,tensorflow,pandas,polars,pyarrow,dask,xarray,onnxruntime,mlx,torchao,cupy"
-    output = in_subprocess(INTERRUPTED, INTEROP_DISABLE_PLUGINS=heavy)
-    assert output == "done\n"
