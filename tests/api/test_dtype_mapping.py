@@ -18,25 +18,40 @@ from interop.errors import BadRequestError, RefusedError
 SIGNED = {"uint16": "int32", "uint32": "int64"}
 
 
-@pytest.mark.parametrize(
-    ("dtype", "expected"),
-    [("uint16", torch.int32), ("uint32", torch.int64), ("uint8", torch.uint8)],
-)
-def test_every_entrance_follows_a_mapping(dtype: str, expected: torch.dtype) -> None:
-    """Values of a dtype that is named are cast as it says, and all others are not."""
-    array = np.array([0, 7], dtype)
-    results = [
-        interop.convert(array, to="torch", dtype=SIGNED),
-        interop.converter("torch", dtype=SIGNED)(array),
-        interop.convert_tree([array], to="torch", dtype=SIGNED)[0],
-        interop.plan(array, to="torch", dtype=SIGNED)(array),
-        interop.convert(array, like=torch.zeros(1), dtype=SIGNED),
-    ]
-    for result in results:
-        assert result.dtype == expected
-        assert result.tolist() == [0, 7]
+#: What most models want.
+BY_KIND = {"real floating": "float32", "integral": "int64"}
 
-    @interop.accepts("torch", dtype=SIGNED)
+
+@pytest.mark.parametrize(
+    ("mapping", "dtype", "expected"),
+    [
+        (SIGNED, "uint16", torch.int32),
+        (SIGNED, "uint32", torch.int64),
+        (SIGNED, "uint8", torch.uint8),
+        (BY_KIND, "float16", torch.float32),
+        (BY_KIND, "float64", torch.float32),
+        (BY_KIND, "uint8", torch.int64),
+        (BY_KIND, "int32", torch.int64),
+        (BY_KIND, "bool", torch.bool),
+        (BY_KIND, "complex64", torch.complex64),
+    ],
+)
+def test_every_entrance_follows_a_mapping(mapping: Any, dtype: str, expected: torch.dtype) -> None:
+    """Values of a dtype or kind that is named are cast as it says, and all others are not."""
+    array = np.array([0, 1], dtype)
+    for _ in range(4):  # cold and warm
+        results = [
+            interop.convert(array, to="torch", dtype=mapping),
+            interop.converter("torch", dtype=mapping)(array),
+            interop.convert_tree({"a": [array]}, to="torch", dtype=mapping)["a"][0],
+            interop.plan(array, to="torch", dtype=mapping)(array),
+            interop.convert(array, like=torch.zeros(1), dtype=mapping),
+        ]
+        for result in results:
+            assert result.dtype == expected
+            assert result.tolist() == [0, 1]
+
+    @interop.accepts("torch", dtype=mapping)
     def dtype_of(x: torch.Tensor) -> torch.dtype:
         return x.dtype
 
@@ -67,43 +82,6 @@ def test_a_converter_keeps_the_policy_in_which_its_mapping_was_given() -> None:
         convert = interop.converter("torch", dtype=SIGNED)
     with pytest.raises(RefusedError):
         convert(np.ones(1, "uint16"))
-
-
-#: What most models want.
-BY_KIND = {"real floating": "float32", "integral": "int64"}
-
-
-@pytest.mark.parametrize(
-    ("dtype", "expected"),
-    [
-        ("float16", torch.float32),
-        ("float64", torch.float32),
-        ("uint8", torch.int64),
-        ("int32", torch.int64),
-        ("bool", torch.bool),
-        ("complex64", torch.complex64),
-    ],
-)
-def test_every_entrance_follows_kinds_of_dtypes(dtype: str, expected: torch.dtype) -> None:
-    """Every real gets one dtype and every integer another; values of no kind that is named keep theirs."""
-    array = np.array([0, 1], dtype)
-    for _ in range(4):  # cold and warm
-        results = [
-            interop.convert(array, to="torch", dtype=BY_KIND),
-            interop.converter("torch", dtype=BY_KIND)(array),
-            interop.convert_tree({"a": [array]}, to="torch", dtype=BY_KIND)["a"][0],
-            interop.plan(array, to="torch", dtype=BY_KIND)(array),
-            interop.convert(array, like=torch.zeros(1), dtype=BY_KIND),
-        ]
-        for result in results:
-            assert result.dtype == expected
-            assert result.tolist() == [0, 1]
-
-    @interop.accepts("torch", dtype=BY_KIND)
-    def dtype_of(x: torch.Tensor) -> torch.dtype:
-        return x.dtype
-
-    assert dtype_of(array) == expected
 
 
 def test_warm_calls_with_a_mapping_take_fast_paths(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,47 @@ from interop._execution.engine import Engine
 from interop._execution.trace import shares_memory
 from interop._registry.registry import Registry
 from interop.errors import InteropError
-from tests.api.test_fast_trees import STRANGE
 from tests.toys import forget
+
+
+class Special(np.ndarray):
+    """A subclass, for which nothing was learnt."""
+
+
+def _locked(array: Any) -> Any:
+    array.flags.writeable = False
+    return array
+
+
+#: What is not plain, and yet of a type for which a fast path is kept.
+STRANGE: dict[str, Callable[[], Any]] = {
+    "grad": lambda: torch.ones(4, requires_grad=True),
+    "conj": lambda: torch.tensor([1 + 2j, 3 - 1j]).conj(),
+    "neg": lambda: torch._neg_view(torch.arange(4.0)),
+    "bfloat16": lambda: torch.ones(4, dtype=torch.bfloat16),
+    "sparse": lambda: torch.eye(3).to_sparse(),
+    "meta": lambda: torch.ones(4, device="meta"),
+    "parameter": lambda: torch.nn.Parameter(torch.ones(2)),
+    "read-only": lambda: _locked(np.arange(4.0)),
+    "byte-swapped": lambda: np.arange(4, dtype=">f8"),
+    "masked": lambda: np.ma.masked_array([1.0, 2.0], mask=[True, False]),
+    "subclass": lambda: np.arange(4.0).view(Special),
+    "strings": lambda: np.array(["a", "b"]),
+    "numpy scalar": lambda: np.float64(2.5),
+    "bytes": lambda: bytearray(b"abcd"),
+    "range": lambda: range(3),
+}
+
+
+PLAIN = {
+    "f": lambda: torch.arange(3.0),
+    "d": lambda: np.arange(3.0),
+    "i": lambda: torch.arange(3),
+    "b": lambda: np.array([True, False]),
+    "h": lambda: torch.arange(3, dtype=torch.bfloat16),
+    "c": lambda: np.array([1 + 2j]),
+    "n": lambda: 1.5,
+}
 
 
 def _plain(to: str) -> Any:
@@ -36,6 +77,28 @@ def _filled(mine: Interop, x: Any, to: str) -> Any:
     return mine.convert(x, out=out)
 
 
+#: Keywords with which trees of plain leaves are walked without a plan once they are warm.
+KEYWORDS: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "copy": {"copy": True},
+    "no copy": {"copy": False},
+    "wider": {"dtype": "float64"},
+    "narrower": {"dtype": "float16"},
+    "whole": {"dtype": "int32"},
+    "all": {"dtype": "float64", "cast_all": True},
+    "all copied": {"dtype": "float32", "copy": True},
+    "device": {"device": "cpu"},
+    "forbid": {"forbid": "detach", "copy": True},
+    "others refused": {"others": "refuse"},
+    "others converted": {"others": "convert"},
+}
+
+
+def _in_a_tree(words: dict[str, Any], mine: Interop, x: Any, to: str) -> Any:
+    tree = {"plain": torch.ones(2), "also": np.zeros(2), "odd": x}
+    return mine.convert_tree(tree, to=to, **words)["odd"]
+
+
 #: By what they ask for, calls that plain values take a fast path for once they are warm.
 CALLS: dict[str, Callable[[Interop, Any, str], Any]] = {
     "copy": lambda mine, x, to: mine.convert(x, to=to, copy=True),
@@ -50,10 +113,11 @@ CALLS: dict[str, Callable[[Interop, Any, str], Any]] = {
     "policy": _under_policy,
     "converter": lambda mine, x, to: mine.converter(to, dtype="float64")(x),
     "out": _filled,
+    **{f"in a tree, {name}": partial(_in_a_tree, words) for name, words in KEYWORDS.items()},
 }
 
 
-def _facts(call: Callable[[], Any], value: Any) -> tuple[object, ...]:
+def facts(call: Callable[[], Any], value: Any) -> tuple[object, ...]:
     """Return what can be told of a result and its memory, of the warnings, or of an error."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -62,6 +126,8 @@ def _facts(call: Callable[[], Any], value: Any) -> tuple[object, ...]:
         except InteropError as error:
             return type(error), str(error)
     told_texts = [str(warning.message) for warning in told]
+    if not isinstance(result, (np.ndarray, torch.Tensor)):
+        return type(result), repr(result), told_texts
     shares = shares_memory(interop.default._registry.loaded(), value, result)
     return type(result), interop.spec(result), repr(result), shares, result is value, told_texts
 
@@ -70,12 +136,11 @@ def _facts(call: Callable[[], Any], value: Any) -> tuple[object, ...]:
 def warm() -> Interop:
     """An instance that has a fast path for plain values of every call."""
     mine = Interop()
-    for call in CALLS.values():
-        for to in ("numpy", "torch"):
-            for dtype in ("float32", "float64"):
-                for plain in (torch.ones(4, dtype=getattr(torch, dtype)), np.ones(4, dtype)):
-                    for _ in range(4):
-                        _facts(lambda call=call, plain=plain, to=to: call(mine, plain, to), plain)
+    makers = *PLAIN.values(), lambda: torch.ones(4, dtype=torch.float64), lambda: np.ones(4, "f4")
+    for call, to, make in itertools.product(CALLS.values(), ("numpy", "torch"), makers):
+        for _ in range(4):
+            plain = make()
+            facts(lambda call=call, plain=plain, to=to: call(mine, plain, to), plain)
     return mine
 
 
@@ -86,34 +151,94 @@ def cold() -> Interop:
 
 
 @pytest.mark.parametrize("to", ["numpy", "torch"])
-@pytest.mark.parametrize("name", STRANGE)
-def test_a_strange_value_gets_what_a_cold_process_gives_it(
+@pytest.mark.parametrize("name", [*STRANGE, *PLAIN])
+def test_a_value_gets_what_a_cold_process_gives_it(
     name: str, to: str, warm: Interop, cold: Interop
 ) -> None:
-    """Value, dtype, memory, warnings and error are those of a call without fast paths."""
+    """Value, dtype, memory, warnings and error are those of a call without fast paths, alone or in a tree."""
     forget(cold)
     for asked, call in CALLS.items():
-        value = STRANGE[name]()
+        make = {**STRANGE, **PLAIN}[name]
+        value = make()
         with interop.trace():  # which takes no fast path
-            expected = _facts(lambda call=call, value=value: call(cold, value, to), value)
+            expected = facts(lambda call=call, value=value: call(cold, value, to), value)
         for _ in range(3):
-            value = STRANGE[name]()
-            facts = _facts(lambda call=call, value=value: call(warm, value, to), value)
-            assert facts == expected, asked
-
-
-@pytest.mark.parametrize("to", ["numpy", "torch"])
-def test_a_warm_call_gives_plain_values_what_a_cold_one_does(to: str, warm: Interop) -> None:
-    """Sharing, copying, casting and filling are the same by fast paths, and take them."""
-    for asked, call in CALLS.items():
-        for plain in (torch.arange(4.0), np.arange(4.0)):
-            with interop.trace():
-                expected = _facts(lambda call=call, plain=plain: call(warm, plain, to), plain)
-            assert (
-                _facts(lambda call=call, plain=plain: call(warm, plain, to), plain) == expected
-            ), asked
+            value = make()
+            told = facts(lambda call=call, value=value: call(warm, value, to), value)
+            assert told == expected, asked
     cases = [w for t in warm._cache._tables.values() for p in t.paths.values() for w in p.cases]
     assert any(case.calls for case in cases)
+
+
+@pytest.mark.parametrize("keywords", KEYWORDS.values(), ids=KEYWORDS)
+def test_plain_trees_with_keywords_are_walked_without_a_plan(
+    keywords: dict[str, Any], warm: Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No leaf is described once trees like it were converted."""
+
+    def described(value: Any) -> Any:
+        msg = f"{type(value)} is described"
+        raise AssertionError(msg)
+
+    tree = [torch.arange(3.0), {"ids": torch.arange(3)}, (np.ones(2), None)]
+    expected = warm.convert_tree(tree, to="numpy", **keywords)
+    with monkeypatch.context() as patches:
+        patches.setattr(warm._registry, "describe", described)
+        result = warm.convert_tree(tree, to="numpy", **keywords)
+    assert repr(result) == repr(expected)
+
+
+@pytest.mark.parametrize("keywords", [{"copy": True}, {"dtype": "float64"}], ids=["copy", "dtype"])
+def test_only_the_large_leaf_of_a_tree_is_planned(
+    keywords: dict[str, Any], warm: Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The small leaves beside it take their fast paths, and it comes as it does alone."""
+    large, small = torch.arange(2.0**22), torch.arange(3.0)
+    tree = {"a": small, "b": (large, [large, None]), "c": np.ones(3, "float32")}
+    mine, described = warm, []
+    for warming in ({**tree, "b": None}, tree):
+        mine.convert_tree(warming, to="numpy", **keywords)
+    describe = mine._registry.describe
+    monkeypatch.setattr(
+        mine._registry, "describe", lambda value: described.append(value) or describe(value)
+    )
+    result = mine.convert_tree(tree, to="numpy", **keywords)
+    assert [value is large for value in described] == [True]
+    assert result["b"][0] is result["b"][1][0]
+    for array, value in ((result["a"], small), (result["b"][0], large), (result["c"], tree["c"])):
+        np.testing.assert_array_equal(array, value)
+        assert array.dtype == keywords.get("dtype", "float32")
+        assert not np.shares_memory(array, np.asarray(value))
+
+
+@pytest.mark.parametrize("side", [2, 2**10], ids=["small", "large"])
+@pytest.mark.parametrize("keywords", [{"copy": True}, {"dtype": "float64"}], ids=["copy", "dtype"])
+def test_warm_trees_with_keywords_keep_what_is_tied(
+    keywords: dict[str, Any], side: int, warm: Interop
+) -> None:
+    """The same elements are one array; the same bytes as others, in another order, or none, are not."""
+    weight, empty = torch.arange(side**2 * 1.0).reshape(side, side), torch.zeros(2, 0)
+    cases = {
+        "twice": (weight, weight, True),
+        "tied": (weight, weight.view(side, side), True),
+        "detached": (weight, weight.detach(), True),
+        "reshaped": (weight, weight.reshape(-1), False),
+        "as bits": (weight, weight.view(torch.int32), False),
+        "turned": (weight, weight.T, False),
+        "begun": (weight, weight[:1], False),
+        "apart": (weight, weight.clone(), False),
+        "empty": (empty, empty.view(2, 0), False),
+        "the same empty": (empty, empty, True),
+    }
+    for name, (first, second, tied) in cases.items():
+        for tree in ([first, second], [second, first]):
+            result = warm.convert_tree(tree, to="numpy", **keywords)
+            assert (result[0] is result[1]) is tied, name
+            for array, tensor in zip(result, tree, strict=True):
+                np.testing.assert_array_equal(array, tensor, name)
+                assert (
+                    array.size == 0 or array.ctypes.data != tensor.data_ptr() or name == "as bits"
+                )
 
 
 def test_a_key_is_not_taken_for_an_equal_one(warm: Interop) -> None:
@@ -145,11 +270,6 @@ def test_an_iterator_of_effects_counts_in_its_own_call(warm: Interop) -> None:
     with pytest.raises(interop.errors.RefusedError):
         warm.convert(tensor, to="numpy", forbid=effects)
     assert warm.convert(tensor, to="numpy", forbid=effects).tolist() == [1.0, 1.0]
-
-
-def _locked(array: Any) -> Any:
-    array.flags.writeable = False
-    return array
 
 
 def _inference() -> Any:
@@ -198,8 +318,8 @@ def test_a_strange_out_is_written_or_refused_as_a_cold_process_does(
             numbers = np.arange(1.0, 5.0)
             out = OUTS[name](numbers)
             x = wrap(numbers)
-            facts = _facts(lambda mine=mine, x=x, out=out: mine.convert(x, out=out), x)
-            outcomes.append((facts, repr(numbers), repr(out)))
+            told = facts(lambda mine=mine, x=x, out=out: mine.convert(x, out=out), x)
+            outcomes.append((told, repr(numbers), repr(out)))
         assert outcomes[1:] == outcomes[:1] * 3, wrap
 
 

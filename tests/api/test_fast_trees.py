@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,51 +11,9 @@ import torch
 
 import interop
 from interop import Interop
-from interop._execution.trace import shares_memory
-from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
+from interop.errors import InteropError, RefusedError, UnknownValueError
+from tests.api.test_fast_keywords import STRANGE, facts
 from tests.toys import forget
-
-
-class Special(np.ndarray):
-    """A subclass, for which nothing was learnt."""
-
-
-def _locked() -> np.ndarray:
-    array = np.arange(4.0)
-    array.flags.writeable = False
-    return array
-
-
-#: What is not plain, and yet of a type for which a fast path is kept.
-STRANGE: dict[str, Callable[[], Any]] = {
-    "grad": lambda: torch.ones(4, requires_grad=True),
-    "conj": lambda: torch.tensor([1 + 2j, 3 - 1j]).conj(),
-    "neg": lambda: torch._neg_view(torch.arange(4.0)),
-    "bfloat16": lambda: torch.ones(4, dtype=torch.bfloat16),
-    "sparse": lambda: torch.eye(3).to_sparse(),
-    "meta": lambda: torch.ones(4, device="meta"),
-    "parameter": lambda: torch.nn.Parameter(torch.ones(2)),
-    "read-only": _locked,
-    "byte-swapped": lambda: np.arange(4, dtype=">f8"),
-    "masked": lambda: np.ma.masked_array([1.0, 2.0], mask=[True, False]),
-    "subclass": lambda: np.arange(4.0).view(Special),
-    "strings": lambda: np.array(["a", "b"]),
-    "numpy scalar": lambda: np.float64(2.5),
-    "bytes": lambda: bytearray(b"abcd"),
-    "range": lambda: range(3),
-}
-
-
-def _facts(convert: Callable[[], Any], value: Any) -> tuple[object, ...]:
-    """Return what can be told of a result and its memory, or of an error."""
-    try:
-        result = convert()["odd"]
-    except InteropError as error:
-        return type(error), str(error)
-    if not isinstance(result, (np.ndarray, torch.Tensor)):
-        return type(result), result
-    shares = shares_memory(interop.default._registry.loaded(), value, result)
-    return type(result), interop.spec(result), repr(result), shares, result is value
 
 
 def _warmed(mine: Interop) -> Interop:
@@ -90,18 +44,6 @@ def cold() -> Interop:
 
 @pytest.mark.parametrize("to", ["numpy", "torch"])
 @pytest.mark.parametrize("name", STRANGE)
-def test_a_strange_leaf_gets_what_a_cold_process_gives_it(
-    name: str, to: str, warm: Interop, cold: Interop
-) -> None:
-    """Value, dtype, memory and error are those of the first call of a process."""
-    value = STRANGE[name]()
-    tree = {"plain": torch.ones(2), "also": np.zeros(2), "odd": value}
-    expected = _facts(lambda: forget(cold).convert_tree(tree, to=to), value)
-    assert _facts(lambda: warm.convert_tree(tree, to=to), value) == expected
-
-
-@pytest.mark.parametrize("to", ["numpy", "torch"])
-@pytest.mark.parametrize("name", STRANGE)
 def test_a_strange_argument_gets_what_a_cold_process_gives_it(
     name: str, to: str, warm: Interop, cold: Interop
 ) -> None:
@@ -114,134 +56,8 @@ def test_a_strange_argument_gets_what_a_cold_process_gives_it(
     called = warm.accepts(to)(function)
     for _ in range(3):
         called(plain, plain)
-    expected = _facts(lambda: forget(cold).accepts(to)(function)(plain, value), value)
-    assert _facts(lambda: called(plain, value), value) == expected
-
-
-#: Keywords with which trees of plain leaves are walked without a plan once they are warm.
-KEYWORDS: dict[str, dict[str, Any]] = {
-    "copy": {"copy": True},
-    "no copy": {"copy": False},
-    "wider": {"dtype": "float64"},
-    "narrower": {"dtype": "float16"},
-    "whole": {"dtype": "int32"},
-    "all": {"dtype": "float64", "cast_all": True},
-    "all copied": {"dtype": "float32", "copy": True},
-    "device": {"device": "cpu"},
-    "forbid": {"forbid": "detach", "copy": True},
-    "others refused": {"others": "refuse"},
-    "others converted": {"others": "convert"},
-}
-PLAIN = {
-    "f": lambda: torch.arange(3.0),
-    "d": lambda: np.arange(3.0),
-    "i": lambda: torch.arange(3),
-    "b": lambda: np.array([True, False]),
-    "h": lambda: torch.arange(3, dtype=torch.bfloat16),
-    "c": lambda: np.array([1 + 2j]),
-    "n": lambda: 1.5,
-}
-
-
-@pytest.fixture(scope="module")
-def warm_with_keywords() -> Interop:
-    """An instance that has converted trees of all plain leaves with all keywords."""
-    mine = Interop()
-    for keywords in KEYWORDS.values():
-        for to in ("numpy", "torch"):
-            for make in PLAIN.values():
-                with suppress(InteropError):
-                    for _ in range(3):
-                        mine.convert_tree({"odd": make()}, to=to, **keywords)
-    return mine
-
-
-@pytest.mark.parametrize("to", ["numpy", "torch"])
-@pytest.mark.parametrize("name", [*STRANGE, *PLAIN])
-def test_a_leaf_gets_what_a_cold_process_gives_it_with_keywords(
-    name: str, to: str, warm_with_keywords: Interop, cold: Interop
-) -> None:
-    """Value, dtype, memory and error are those of a call that takes no fast path."""
-    make = {**STRANGE, **PLAIN}[name]
-    for asked, keywords in KEYWORDS.items():
-        outcomes = []
-        for mine in (forget(cold), warm_with_keywords):
-            value = make()
-            tree = {"plain": torch.ones(2), "also": np.zeros(2), "odd": value}
-            convert = partial(mine.convert_tree, tree, to=to, **keywords)
-            outcomes.append(_facts(convert, value))
-        assert outcomes[0] == outcomes[1], asked
-
-
-@pytest.mark.parametrize("keywords", KEYWORDS.values(), ids=KEYWORDS)
-def test_plain_trees_with_keywords_are_walked_without_a_plan(
-    keywords: dict[str, Any], warm_with_keywords: Interop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No leaf is described once trees like it were converted."""
-
-    def described(value: Any) -> Any:
-        msg = f"{type(value)} is described"
-        raise AssertionError(msg)
-
-    tree = [torch.arange(3.0), {"ids": torch.arange(3)}, (np.ones(2), None)]
-    expected = warm_with_keywords.convert_tree(tree, to="numpy", **keywords)
-    with monkeypatch.context() as patches:
-        patches.setattr(warm_with_keywords._registry, "describe", described)
-        result = warm_with_keywords.convert_tree(tree, to="numpy", **keywords)
-    assert repr(result) == repr(expected)
-
-
-@pytest.mark.parametrize("keywords", [{"copy": True}, {"dtype": "float64"}], ids=["copy", "dtype"])
-def test_only_the_large_leaf_of_a_tree_is_planned(
-    keywords: dict[str, Any], warm_with_keywords: Interop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The small leaves beside it take their fast paths, and it comes as it does alone."""
-    large, small = torch.arange(2.0**22), torch.arange(3.0)
-    tree = {"a": small, "b": (large, [large, None]), "c": np.ones(3, "float32")}
-    mine, described = warm_with_keywords, []
-    for warming in ({**tree, "b": None}, tree):
-        mine.convert_tree(warming, to="numpy", **keywords)
-    describe = mine._registry.describe
-    monkeypatch.setattr(
-        mine._registry, "describe", lambda value: described.append(value) or describe(value)
-    )
-    result = mine.convert_tree(tree, to="numpy", **keywords)
-    assert [value is large for value in described] == [True]
-    assert result["b"][0] is result["b"][1][0]
-    for array, value in ((result["a"], small), (result["b"][0], large), (result["c"], tree["c"])):
-        np.testing.assert_array_equal(array, value)
-        assert array.dtype == keywords.get("dtype", "float32")
-        assert not np.shares_memory(array, np.asarray(value))
-
-
-@pytest.mark.parametrize("side", [2, 2**10], ids=["small", "large"])
-@pytest.mark.parametrize("keywords", [{"copy": True}, {"dtype": "float64"}], ids=["copy", "dtype"])
-def test_warm_trees_with_keywords_keep_what_is_tied(
-    keywords: dict[str, Any], side: int, warm_with_keywords: Interop
-) -> None:
-    """The same elements are one array; the same bytes as others, in another order, or none, are not."""
-    weight, empty = torch.arange(side**2 * 1.0).reshape(side, side), torch.zeros(2, 0)
-    cases = {
-        "twice": (weight, weight, True),
-        "tied": (weight, weight.view(side, side), True),
-        "detached": (weight, weight.detach(), True),
-        "reshaped": (weight, weight.reshape(-1), False),
-        "as bits": (weight, weight.view(torch.int32), False),
-        "turned": (weight, weight.T, False),
-        "begun": (weight, weight[:1], False),
-        "apart": (weight, weight.clone(), False),
-        "empty": (empty, empty.view(2, 0), False),
-        "the same empty": (empty, empty, True),
-    }
-    for name, (first, second, tied) in cases.items():
-        for tree in ([first, second], [second, first]):
-            result = warm_with_keywords.convert_tree(tree, to="numpy", **keywords)
-            assert (result[0] is result[1]) is tied, name
-            for array, tensor in zip(result, tree, strict=True):
-                np.testing.assert_array_equal(array, tensor, name)
-                assert (
-                    array.size == 0 or array.ctypes.data != tensor.data_ptr() or name == "as bits"
-                )
+    expected = facts(lambda: forget(cold).accepts(to)(function)(plain, value)["odd"], value)
+    assert facts(lambda: called(plain, value)["odd"], value) == expected
 
 
 def test_a_warm_tree_is_made_of_views(warm: Interop) -> None:
@@ -257,17 +73,6 @@ def test_a_warm_tree_is_made_of_views(warm: Interop) -> None:
     assert tree["list"][0] is tensor
 
 
-def test_a_warm_state_dict_keeps_its_attributes(warm: Interop) -> None:
-    """What torch keeps beside the tensors of a state dict is there, and the tree is as it was."""
-    state = torch.nn.BatchNorm1d(2).state_dict()
-    result = warm.convert_tree(state, to="numpy")
-    assert type(result) is OrderedDict
-    assert result._metadata == state._metadata
-    assert list(result) == list(state)
-    assert isinstance(result["weight"], np.ndarray)
-    assert isinstance(state["weight"], torch.Tensor)
-
-
 def test_numbers_pass_through_although_one_alone_is_converted(warm: Interop) -> None:
     """A fast path kept for Python's numbers is not taken inside a tree."""
     for _ in range(3):
@@ -276,14 +81,6 @@ def test_numbers_pass_through_although_one_alone_is_converted(warm: Interop) -> 
     result = warm.convert_tree([2.5, [1], torch.ones(1)], to="numpy")
     assert result[:2] == [2.5, [1]]
     assert type(result[0]) is float
-
-
-def test_a_tree_that_holds_itself_is_refused(warm: Interop) -> None:
-    """It is refused with its path, not with a RecursionError."""
-    tree: list[Any] = [torch.ones(1)]
-    tree.append(tree)
-    with pytest.raises(BadRequestError, match="holds itself"):
-        warm.convert_tree(tree, to="numpy")
 
 
 def test_what_is_no_array_is_treated_as_the_caller_says(warm: Interop) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -30,16 +29,6 @@ def test_a_value_that_meets_the_request_is_returned_as_it_is() -> None:
         assert convert(x) is x
 
 
-def test_copy_true_gives_fresh_writable_memory() -> None:
-    """The result shares nothing and can be written to, also if the value is read-only."""
-    x = np.arange(3.0)
-    x.flags.writeable = False
-    y = interop.convert(x, to="numpy", copy=True)
-    assert not np.shares_memory(x, y)
-    assert y.flags.writeable
-    np.testing.assert_array_equal(x, y)
-
-
 def test_lengths_may_be_numpys_integers() -> None:
     """A spec made from NumPy's integers holds Python's, and anything else is no length."""
     spec = interop.make_spec("numpy", "float32", shape=(np.int64(3), np.uint8(2)))
@@ -54,11 +43,6 @@ def test_copy_false_raises_rather_than_copies() -> None:
         interop.convert(np.arange(3), to="numpy", dtype="float32", copy=False)
     x = np.arange(3)
     assert interop.convert(x, to="numpy", copy=False) is x
-
-
-def test_like_takes_format_and_device() -> None:
-    """``like=`` names the target by an example."""
-    assert isinstance(interop.convert([1, 2], like=np.zeros(1)), np.ndarray)
 
 
 @pytest.mark.parametrize("dtype", ["float32", np.float32, np.dtype("float32"), np.dtype("<f4")])
@@ -95,22 +79,12 @@ def _readonly() -> np.ndarray:
     ("keywords", "error", "message"),
     [
         ({}, TypeError, "pass to= or like="),
-        ({"to": "numpyy"}, TypeError, "did you mean 'numpy'"),
-        ({"to": 7}, TypeError, "does not name a registered format"),
-        ({"to": []}, TypeError, "does not name a registered format"),
         ({"to": int}, TypeError, "does not name a registered format"),
         ({"to": "numpy", "like": np.zeros(1)}, ValueError, "one of them"),
         ({"like": "numpy"}, ValueError, "what names a format is for to="),
         ({"like": np}, ValueError, "what names a format is for to="),
-        (
-            {"to": "numpy", "copy": "yes"},
-            ValueError,
-            "copy must be None, True, False or 'writable', got 'yes'",
-        ),
         ({"to": "numpy", "copy": False, "allow": "copy"}, ValueError, "one of the two"),
         ({"to": "numpy", "allow": "copying"}, ValueError, "not an effect"),
-        ({"to": "numpy", "dtype": "float31"}, ValueError, "float31"),
-        ({"to": "numpy", "dtype": object()}, ValueError, "name it as a string"),
         ({"to": "numpy", "device": "gpu zero"}, ValueError, "'cuda:1'"),
         ({"to": "numpy", "device": "cuda"}, ValueError, "cannot be on cuda"),
         ({"out": np.zeros(4)}, ValueError, "pass an out of that shape"),
@@ -132,15 +106,6 @@ def test_misuse_is_refused_with_the_next_move(
     np.testing.assert_array_equal(x, np.arange(3.0))
 
 
-def test_errors_have_a_clean_traceback(loaded: Interop) -> None:
-    """A failed look-up in a cache leaves no trace in the user's traceback."""
-    for _ in range(2):
-        with pytest.raises(TypeError) as info:
-            loaded.convert(object(), to="numpy")
-        assert info.value.__context__ is None
-        assert info.value.__cause__ is None
-
-
 def test_a_subclass_does_not_take_the_fast_path_of_its_base(loaded: Interop) -> None:
     """A masked array without a mask opens no fast path on which the next one's mask is lost."""
     pytest.importorskip("torch")
@@ -148,12 +113,6 @@ def test_a_subclass_does_not_take_the_fast_path_of_its_base(loaded: Interop) -> 
         assert loaded.convert(np.ma.array([1.0, 2.0]), to="torch").tolist() == [1.0, 2.0]
     with pytest.raises(interop.errors.RefusedError, match="drop_mask"):
         loaded.convert(np.ma.array([1.0, 2.0], mask=[False, True]), to="torch")
-
-
-def test_unknown_values_are_refused_with_the_next_move() -> None:
-    """A value of no format that interop recognises is refused, with how to make it known."""
-    with pytest.raises(TypeError, match="pass the arrays in it, or register a Format"):
-        interop.convert(object(), to="numpy")
 
 
 def test_the_policy_around_a_call_holds_and_the_call_overrules_it() -> None:
@@ -164,14 +123,6 @@ def test_the_policy_around_a_call_holds_and_the_call_overrules_it() -> None:
             interop.convert(x, to="numpy", dtype="float32")
         y = interop.convert(x, to="numpy", dtype="float32", allow="copy")
     assert y.dtype == np.float32
-
-
-def test_a_converter_keeps_the_policy_it_was_made_under() -> None:
-    """The request is resolved once, policy included."""
-    with interop.policy(forbid="copy"):
-        convert = interop.converter("numpy", dtype="float32")
-    with pytest.raises(interop.errors.RefusedError):
-        convert(np.arange(3))
 
 
 def test_a_converter_shows_its_request() -> None:
@@ -211,31 +162,6 @@ def test_states_tell_what_is_missing(empty: Interop) -> None:
     )
     assert [declared.state for declared in empty.formats()] == ["missing", "imported"]
     assert [declared.state for declared in empty.conversions()] == ["ready", "dormant"]
-
-
-def test_sixteen_threads_plan_convert_and_register_at_once(loaded: Interop) -> None:
-    """Concurrent first uses and registrations give right results and no exception."""
-    failures: list[BaseException] = []
-    barrier = threading.Barrier(16)
-
-    def work(number: int) -> None:
-        try:
-            barrier.wait()
-            for n in range(30):
-                y = loaded.convert(np.arange(n), to="numpy", dtype="float32")
-                assert y.dtype == np.float32
-                assert len(y) == n
-                if n % 10 == 0:
-                    loaded.register(interop.Format(f"toy{number}_{n}"))
-        except BaseException as error:  # noqa: BLE001 - carried to the test's own thread
-            failures.append(error)
-
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
 
 
 def test_nothing_is_held_after_a_conversion() -> None:

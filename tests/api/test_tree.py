@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import subprocess
 import sys
 import weakref
 from collections import OrderedDict, UserDict, defaultdict, deque
@@ -146,9 +145,12 @@ def test_array_scalars_are_arrays() -> None:
 def test_an_attribute_of_a_state_dict_stays() -> None:
     """The versions that torch keeps beside the tensors of a state dict are still there."""
     state = torch.nn.BatchNorm1d(2).state_dict()
-    result = interop.convert_tree(state, to="numpy")
-    assert result._metadata == state._metadata
-    assert list(result) == list(state)
+    for _ in range(3):  # the later ones may take fast paths
+        result = interop.convert_tree(state, to="numpy")
+        assert type(result) is OrderedDict
+        assert result._metadata == state._metadata
+        assert list(result) == list(state)
+        assert isinstance(state["weight"], torch.Tensor)
     back = interop.convert_tree(result, to="torch")
     torch.nn.BatchNorm1d(2).load_state_dict(back)
 
@@ -228,22 +230,18 @@ def test_one_object_at_two_places_is_one_result() -> None:
 
 
 def test_views_that_differ_are_not_tied() -> None:
-    """Views of one memory that differ in shape, dtype, order or length stay different arrays."""
+    """Views of one memory that differ in shape, dtype, order or length stay different arrays.
+
+    So do two orders of the axes of one cube, of the same address, length, dtype and shape.
+    """
     base = torch.arange(16.0, dtype=torch.float32).reshape(4, 4)
+    cube = base.reshape(2, 2, 4)[..., ::2].contiguous()
     views = [base, base.t(), base.reshape(2, 8), base.view(torch.int32), base[:2], base.T.flip(0)]
+    views += [cube.permute(2, 1, 0), cube.permute(1, 0, 2)]
     results = interop.convert_tree(views, to="numpy", copy=True)
     for view, result in zip(views, results, strict=True):
         assert np.array_equal(result, view.numpy())
     assert len({id(result) for result in results}) == len(views)
-
-
-def test_views_with_the_same_ends_are_not_tied() -> None:
-    """Two orders of the axes of one cube have the same address, length, dtype and shape, and differ."""
-    cube = torch.arange(8.0).reshape(2, 2, 2)
-    views = [cube.permute(2, 1, 0), cube.permute(1, 0, 2)]
-    results = interop.convert_tree(views, to="numpy", copy=True)
-    for view, result in zip(views, results, strict=True):
-        assert np.array_equal(result, view.numpy())
 
 
 def test_values_with_different_results_are_not_tied() -> None:
@@ -256,19 +254,13 @@ def test_values_with_different_results_are_not_tied() -> None:
     assert tied[0] is tied[1]
 
 
-def test_lazy_conjugates_are_not_tied_to_what_they_conjugate() -> None:
-    """A lazy conjugate lies in the memory of its source and has other numbers."""
-    z = torch.tensor([1 + 2j, 3 - 1j])
-    plain, conjugate = interop.convert_tree([z, z.conj()], to="numpy", copy=True)
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_lazy_conjugates_are_not_tied_to_what_they_conjugate(requires_grad: bool) -> None:
+    """A lazy conjugate lies in the memory of its source and has other numbers, in a graph or not."""
+    z = torch.tensor([1 + 2j, 3 - 1j], requires_grad=requires_grad)
+    plain, conjugate, twin = interop.convert_tree([z, z.conj(), z.detach()], to="numpy", copy=True)
     assert plain.tolist() == [1 + 2j, 3 - 1j]
     assert conjugate.tolist() == [1 - 2j, 3 + 1j]
-
-
-def test_lazy_conjugates_are_told_apart_in_a_graph_as_outside_of_it() -> None:
-    """That they are in a graph ties no two tensors, unless all else is alike."""
-    z = torch.tensor([1 + 2j], requires_grad=True)
-    plain, conjugate, twin = interop.convert_tree([z, z.conj(), z.detach()], to="numpy", copy=True)
-    assert (plain.tolist(), conjugate.tolist()) == ([1 + 2j], [1 - 2j])
     assert plain is twin
 
 
@@ -426,28 +418,19 @@ def test_a_tree_that_is_too_deep_is_refused() -> None:
 
 
 def test_a_missing_framework_is_named_although_plans_are_known() -> None:
-    """A plan that was asked for before lets no tree be taken apart for a target that is missing."""
-    mine = interop.Interop()
-    mine.register(interop.Format("box", dtypes=frozenset({"float64"}), requires="no_such_module"))
-    mine.conversion("numpy", "box")(lambda value: value)
-    assert mine.plan(mine.spec(np.ones(2)), to="box").steps
-    tree = {"weight": np.ones(2)}
-    for _ in range(2):
-        with pytest.raises(NotInstalledError, match="no_such_module"):
-            mine.convert_tree(tree, to="box", consume=True)
-        assert tree.keys() == {"weight"}
-
-
-def test_a_missing_framework_is_named_with_the_path() -> None:
-    """The command that installs a missing framework stands behind the path."""
+    """Behind the path stands what installs it, and a plan from before lets no tree be taken apart."""
     mine = interop.Interop()
     missing = {"requires": "no_such_module", "install": "pip install such"}
     mine.register(interop.Format("box", dtypes=frozenset({"float64"}), **missing))
     mine.conversion("numpy", "box")(lambda value: value)
-    with pytest.raises(
-        NotInstalledError, match=r"^x: no_such_module is not installed: pip install such$"
-    ):
-        mine.convert_tree({"x": np.ones(1)}, to="box")
+    assert mine.plan(mine.spec(np.ones(2)), to="box").steps
+    tree = {"weight": np.ones(2)}
+    for _ in range(2):
+        with pytest.raises(
+            NotInstalledError, match=r"^weight: no_such_module is not installed: pip install such$"
+        ):
+            mine.convert_tree(tree, to="box", consume=True)
+        assert tree.keys() == {"weight"}
 
 
 @pytest.mark.parametrize("leaf", [3, "text", object()])
@@ -504,8 +487,9 @@ def test_a_tree_that_holds_itself_is_refused() -> None:
     """A cycle is an error with the path around it, and one container at two places is none."""
     tree: dict[str, Any] = {"a": []}
     tree["a"].append(tree)
-    with pytest.raises(BadRequestError, match=r"^the tree at a/0/a/0/a/0/a/0 holds itself"):
-        interop.convert_tree(tree, to="numpy")
+    for _ in range(2):
+        with pytest.raises(BadRequestError, match=r"^the tree at a/0/a/0/a/0/a/0 holds itself"):
+            interop.convert_tree(tree, to="numpy")
     inner = [torch.ones(1)]
     first, second = interop.convert_tree([inner, inner], to="numpy")
     assert first[0] is second[0]
@@ -609,16 +593,16 @@ def test_progress_is_shown_on_standard_error(capsys: pytest.CaptureFixture[str])
     assert shown.out == ""
 
 
-def test_without_the_library_of_its_bar_it_says_how_to_get_it() -> None:
+def test_without_the_library_of_its_bar_it_says_how_to_get_it(in_subprocess: Any) -> None:
     """If rich is missing, the error is one sentence with the command that installs it."""
-    code = (
-        "import sys; sys.modules['rich'] = None\n"
-        "import interop, numpy as np\n"
-        "try: interop.convert_tree([np.ones(1)], to='numpy', progress=True)\n"
-        "except interop.errors.NotInstalledError as error: print(error.name, error)"
-    )
-    program = [sys.executable, "-c", code]
-    printed = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    printed = in_subprocess("""
+        import sys; sys.modules["rich"] = None
+        import interop, numpy as np
+        try:
+            interop.convert_tree([np.ones(1)], to="numpy", progress=True)
+        except interop.errors.NotInstalledError as error:
+            print(error.name, error)
+        """)
     assert printed.startswith("rich ")
     assert "pip install 'array-interop[tree]'" in printed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,97 +18,53 @@ class GoneError(Exception):
     """What a library raises when its file is closed; no other class of exceptions."""
 
 
-def _array(error: BaseException) -> Any:
-    class Lazy:
-        def __array__(self, *args: Any, **keywords: Any) -> NoReturn:
-            raise error
-
-    return Lazy()
-
-
-def _stated(error: BaseException) -> Any:
-    value = _array(error)
-    type(value).dtype, type(value).shape = np.dtype("f8"), (2,)
-    return value
-
-
-def _dtype(error: BaseException) -> Any:
-    value = _array(error)
-
-    def dtype(self: Any) -> NoReturn:
+def _raising(error: BaseException) -> Callable[..., NoReturn]:
+    def fail(*args: object, **keywords: object) -> NoReturn:
         raise error
 
-    type(value).dtype = property(dtype)
-    return value
+    return fail
 
 
-def _dlpack(error: BaseException) -> Any:
-    class Producer:
-        def __dlpack__(self, **keywords: Any) -> NoReturn:
-            raise error
-
-        def __dlpack_device__(self) -> tuple[int, int]:
-            return (1, 0)
-
-    return Producer()
+def _value(**attributes: Any) -> Any:
+    """Return a value of a class with some attributes."""
+    return type("Value", (), attributes)()
 
 
-def _interface(error: BaseException) -> Any:
-    class Interface:
-        @property
-        def __array_interface__(self) -> NoReturn:
-            raise error
-
-    return Interface()
-
-
-def _proxy(error: BaseException) -> Any:
-    class Proxy:
-        def __getattr__(self, name: str) -> NoReturn:
-            raise error
-
-    return Proxy()
-
-
-def _arrow(error: BaseException) -> Any:
-    class Column:
-        def __arrow_c_array__(self, *args: Any) -> NoReturn:
-            raise error
-
-    return Column()
-
-
-def _stream(error: BaseException) -> Any:
-    class Table:
-        def __arrow_c_stream__(self, *args: Any) -> NoReturn:
-            raise error
-
-    return Table()
-
-
-def _chunks(error: BaseException) -> Any:
+def _chunks(fail: Callable[..., NoReturn]) -> Any:
     import dask.array
 
-    def load(block: Any) -> NoReturn:
-        raise error
-
-    return dask.array.ones(4).map_blocks(load, dtype="f8", meta=np.empty(0))
+    return dask.array.ones(4).map_blocks(fail, dtype="f8", meta=np.empty(0))
 
 
-_VALUES = [_array, _stated, _dtype, _dlpack, _interface, _proxy, _arrow, _stream, _chunks]
+#: Values that raise, made of a function that does.
+_MAKERS: dict[str, Callable[[Any], Any]] = {
+    "array": lambda fail: _value(__array__=fail),
+    "stated": lambda fail: _value(__array__=fail, dtype=np.dtype("f8"), shape=(2,)),
+    "dtype": lambda fail: _value(__array__=fail, dtype=property(fail)),
+    "dlpack": lambda fail: _value(__dlpack__=fail, __dlpack_device__=lambda value: (1, 0)),
+    "interface": lambda fail: _value(__array_interface__=property(fail)),
+    "proxy": lambda fail: _value(__getattr__=fail),
+    "arrow": lambda fail: _value(__arrow_c_array__=fail),
+    "stream": lambda fail: _value(__arrow_c_stream__=fail),
+    "chunks": _chunks,
+}
 
 
-@together("make", _VALUES)
+def _made(name: str, error: BaseException) -> Any:
+    return _MAKERS[name](_raising(error))
+
+
+@together("name", _MAKERS)
 @together("kind", [OSError, ValueError, GoneError, KeyError, ZeroDivisionError])
-def test_errors_of_values_become_errors_that_name_the_leaf(make: Any, kind: type) -> None:
+def test_errors_of_values_become_errors_that_name_the_leaf(name: str, kind: type) -> None:
     """It is a BufferError that names the leaf, whatever the value has raised."""
     for to in ("numpy", "torch"):
         original = kind("closed")
         with pytest.raises(HandOffError, match="closed") as caught:
-            interop.convert(make(original), to=to)
+            interop.convert(_made(name, original), to=to)
         assert isinstance(caught.value.__cause__, kind)
         with pytest.raises(HandOffError, match=r"^a/0: .*closed") as caught:
-            interop.convert_tree({"a": [make(original)]}, to=to)
+            interop.convert_tree({"a": [_made(name, original)]}, to=to)
         assert (caught.value.where, type(caught.value.__cause__)) == ("a/0", kind)
 
 
@@ -118,25 +75,25 @@ def test_an_argument_that_raises_is_named() -> None:
     def added(x: Any, y: Any) -> Any:
         raise AssertionError("it is called")
 
-    for make in (_array, _dtype, _dlpack, _interface):
+    for name in ("array", "dtype", "dlpack", "interface"):
         with pytest.raises(HandOffError, match=r"^y/a: .*closed"):
-            added(np.ones(2), {"a": make(OSError("closed"))})
+            added(np.ones(2), {"a": _made(name, OSError("closed"))})
 
 
-@together("make", _VALUES)
-def test_a_value_without_memory_to_show_itself_raises_a_memory_error(make: Any) -> None:
+@together("name", _MAKERS)
+def test_a_value_without_memory_to_show_itself_raises_a_memory_error(name: str) -> None:
     """The error is still a MemoryError, and it tells where in the tree the value stands."""
     with pytest.raises(MemoryError) as caught:
-        interop.convert_tree({"a": [make(MemoryError("full"))]}, to="numpy")
+        interop.convert_tree({"a": [_made(name, MemoryError("full"))]}, to="numpy")
     notes = " ".join(getattr(caught.value, "__notes__", []))
     assert isinstance(caught.value, DoesNotFitError) or "raised at a/0 in the tree" in notes
 
 
-@together("make", _VALUES)
-def test_an_interruption_is_no_error_of_a_value(make: Any) -> None:
+@together("name", _MAKERS)
+def test_an_interruption_is_no_error_of_a_value(name: str) -> None:
     """Ctrl-C while a value shows itself goes through as it is."""
     with pytest.raises(KeyboardInterrupt):
-        interop.convert_tree([make(KeyboardInterrupt())], to="numpy")
+        interop.convert_tree([_made(name, KeyboardInterrupt())], to="numpy")
 
 
 @pytest.mark.extra("h5py")
