@@ -66,3 +66,15 @@ new_capsule = ctypes.PYFUNCTYPE(
 
 #: Callbacks and names that C code may use as long as the process lives.
 forever = []
+
+
+def on_deletion(managed, note):
+    """Have a function called where the deleter of a capsule is, before it runs."""
+    original = DELETER(managed.deleter)
+
+    def deleter(address):
+        note()
+        original(address)
+
+    forever.append(DELETER(deleter))
+    managed.deleter = ctypes.cast(forever[-1], ctypes.c_void_p).value

@@ -143,9 +143,11 @@ SIZES = [LEAST, LEAST + 1, 40 * MIB + 12_345, 64 * MIB, 100 * MIB - 1]
 
 @pytest.mark.parametrize("nbytes", SIZES)
 def test_every_byte_is_fetched(device: Callable[..., Device], nbytes: int) -> None:
-    """The host has the device's bytes when the call returns, each fetched once."""
+    """The host has the device's bytes when the call returns, each fetched once, and no thread is left."""
     there, out = device(nbytes), np.zeros(nbytes, np.uint8)
+    before = threads()
     assert fetch_staged(out, lambda: Link(there, down=True))
+    wait_for(lambda: threads() <= before)
     assert np.array_equal(out, there.memory)
     assert sum(length for _, length, _ in there.pieces) == nbytes
 
@@ -184,22 +186,6 @@ def test_blocks_share_chunks(
     assert send_staged(tuple(blocks), lambda: Link(there, down=False))
     assert np.array_equal(there.memory, expected)
     assert len(there.pieces) == 2 * pieces
-
-
-def test_an_error_among_blocks_leaves_no_thread(
-    device: Callable[..., Device], ring: staging._Ring
-) -> None:
-    """The error of one piece ends the transfer of all blocks, and the next transfer is right."""
-    there = device(100 * MIB, seconds=0.002)
-    there.fails_at = 24 * MIB
-    before, blocks = threads(), [np.zeros(MIB, np.uint8) for _ in range(100)]
-    with pytest.raises(OSError, match="the link is down"):
-        fetch_staged(blocks, lambda: Link(there, down=True))
-    wait_for(lambda: threads() <= before)
-    assert ring.room() == 8
-    there.fails_at = -1
-    assert fetch_staged(blocks, lambda: Link(there, down=True))
-    assert np.array_equal(np.concatenate(blocks), there.memory)
 
 
 @pytest.mark.parametrize(("nbytes", "piece"), [(LEAST, 4 * MIB), (64 * MIB, 8 * MIB)])
@@ -246,14 +232,6 @@ def test_small_transfers_and_busy_machines_are_left_alone(
     host = np.empty(nbytes, np.uint8)
     assert not fetch_staged(host, connect)
     assert not send_staged(host, connect)
-
-
-def test_transfers_leave_no_thread_behind(device: Callable[..., Device]) -> None:
-    """The threads have ended when the call returns."""
-    there = device(64 * MIB)
-    before = threads()
-    assert fetch_staged(np.empty(64 * MIB, np.uint8), lambda: Link(there, down=True))
-    wait_for(lambda: threads() <= before)
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -306,21 +284,24 @@ def test_many_transfers_at_once_are_right(
     assert len(made) <= 8
 
 
-def test_an_error_ends_the_transfer(device: Callable[..., Device], ring: staging._Ring) -> None:
+@pytest.mark.parametrize("blocks", [1, 100])
+def test_an_error_ends_the_transfer(
+    device: Callable[..., Device], ring: staging._Ring, blocks: int
+) -> None:
     """The first error is raised when all threads have ended, and its chunk is not used again."""
     there = device(100 * MIB, seconds=0.002)
     there.fails_at = 24 * MIB
-    before = threads()
+    before, outs = threads(), [np.zeros(100 * MIB // blocks, np.uint8) for _ in range(blocks)]
+    out = outs[0] if blocks == 1 else outs
     with pytest.raises(OSError, match="the link is down"):
-        fetch_staged(np.empty(100 * MIB, np.uint8), lambda: Link(there, down=True))
+        fetch_staged(out, lambda: Link(there, down=True))
     wait_for(lambda: threads() <= before)
     assert there.in_use == set()
     assert len(there.pieces) < 13
     assert ring.room() == 8
     there.fails_at = -1
-    out = np.zeros(100 * MIB, np.uint8)
     assert fetch_staged(out, lambda: Link(there, down=True))
-    assert np.array_equal(out, there.memory)
+    assert np.array_equal(np.concatenate(outs), there.memory)
     assert len(made) == 9
 
 

@@ -81,14 +81,22 @@ def test_frameworks_limit_threads() -> None:
 
 @pytest.mark.parametrize(
     ("load", "expected"),
-    [("0.1 0.2 0.3 1/95 7", 4), ("0.1 0.2 0.3 3/95 7", 2), ("9 9 9 12/95 7", 1), ("", 8), ("?", 8)],
+    [
+        ("0.1 0.2 0.3 1/95 7", 4),
+        ("0.1 0.2 0.3 3/95 7", 2),
+        ("9 9 9 12/95 7", 1),
+        ("", 8),
+        ("?", 8),
+        (None, 8),
+    ],
 )
 def test_busy_cores_are_left_alone(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, load: str, expected: int
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, load: str | None, expected: int
 ) -> None:
-    """No thread is started for a core that another program uses; an unreadable load is no limit."""
+    """No thread is started for a core that another program uses; a load that is missing or unreadable is none."""
     monkeypatch.undo()
-    (tmp_path / "loadavg").write_text(load)
+    if load is not None:
+        (tmp_path / "loadavg").write_text(load)
     monkeypatch.setattr(_threads, "_LOAD", str(tmp_path / "loadavg"))
     monkeypatch.setattr(_threads, "threads", lambda: 8)
     monkeypatch.setattr(_threads.os, "cpu_count", lambda: 4)
@@ -96,15 +104,6 @@ def test_busy_cores_are_left_alone(
     monkeypatch.setattr(_threads, "start_new_thread", lambda *args: started.append(args))
     parallel_for(lambda start, stop: None, 100, LARGE)
     assert len(started) == expected - 1
-
-
-def test_without_the_file_the_load_is_no_limit(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """On a system without the file, work is divided as if all cores were idle."""
-    monkeypatch.undo()
-    monkeypatch.setattr(_threads, "_LOAD", str(tmp_path / "none"))
-    assert _threads.idle_cores() == _threads._MOST_THREADS
 
 
 def test_an_error_in_any_part_is_raised() -> None:
