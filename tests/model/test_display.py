@@ -2,27 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import pytest
 
-from interop._model.display import Listing, duration, readable
-
-
-class _Word(NamedTuple):
-    text: str
-
-    def row(self) -> dict[str, str]:
-        return {"word": self.text, "length": str(len(self.text))}
-
-
-def test_a_listing_is_shown_under_the_heads_of_its_columns() -> None:
-    """The heads stand above the cells, in text and in HTML; without items there is no table."""
-    words = Listing([_Word("numpy"), _Word("jax")])
-    assert repr(words).splitlines() == ["word   length", "numpy  5", "jax    3"]
-    assert "<tr><th>word</th><th>length</th></tr>" in words._repr_html_()
-    assert repr(Listing[_Word]()) == "nothing"
-    assert "<th>" not in Listing[_Word]()._repr_html_()
+from interop._model.display import duration, readable
 
 
 @pytest.mark.parametrize(

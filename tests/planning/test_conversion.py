@@ -35,14 +35,6 @@ def test_carried_bits_never_reach_the_user(empty: Interop) -> None:
         empty.plan(make_spec("a", "bfloat16", shape=(3,)), to="b")
 
 
-def test_a_trait_nobody_takes_is_refused_and_named(empty: Interop) -> None:
-    """A trait that no conversion takes is refused by its name."""
-    empty.register(toy("a"), toy("b"), view("a", "b"))
-    spec = make_spec("a", "float32", shape=(3,), traits={"entangled"})
-    with pytest.raises(interop.errors.RefusedError, match="'entangled'"):
-        empty.plan(spec, to="b")
-
-
 def test_a_trait_that_the_target_could_carry_must_still_be_taken(empty: Interop) -> None:
     """Even if both ends carry a trait, the step between them has to take it."""
     entangled = frozenset({"entangled"})

@@ -206,35 +206,21 @@ FOLLOWING = [
 
 
 @pytest.mark.parametrize(("effect", "source", "target", "fields"), FOLLOWING)
-def test_effects_that_follow_from_the_formats_need_no_declaration(
-    empty: Interop, effect: str, source: Format, target: Format, fields: dict[str, Any]
+def test_effects_follow_from_the_formats_whether_or_not_they_are_declared(
+    effect: str, source: Format, target: Format, fields: dict[str, Any]
 ) -> None:
-    """A step has the effect, declared or not, and its memory is then taken for its own."""
-    assert _effects(empty, source, target, **fields) == {effect}
-    (declared,) = empty.conversions()
-    assert declared.conversion.effects == {effect}
-    assert not declared.conversion.aliases
-
-
-@pytest.mark.parametrize(("effect", "source", "target", "fields"), FOLLOWING)
-def test_effects_that_follow_from_the_formats_may_be_declared(
-    empty: Interop, effect: str, source: Format, target: Format, fields: dict[str, Any]
-) -> None:
-    """To declare it changes nothing, and other effects stay beside it."""
-    declared = {effect, "detach"}
-    assert _effects(empty, source, target, **fields, effects=declared) == declared
-
-
-@pytest.mark.parametrize(("effect", "source", "target", "fields"), FOLLOWING)
-def test_effects_that_follow_from_the_formats_can_be_forbidden(
-    empty: Interop, effect: str, source: Format, target: Format, fields: dict[str, Any]
-) -> None:
-    """A refusal names an effect that nobody has declared."""
-    empty.register(source, target, view("a", "b", **fields))
+    """A step has the effect, its memory is taken for its own, and a refusal names the effect."""
     spec = make_spec("a", "float32", shape=(3,))._replace(nnz=1)
-    with pytest.raises(RefusedError) as caught:
-        empty.plan(spec, to="b", device=_device(target), forbid=effect)
-    assert caught.value.effects == {effect}
+    for declared in (set[str](), {effect, "detach"}):
+        made = Interop(plugins=False)
+        effects = declared | {effect}
+        assert _effects(made, source, target, **fields, effects=declared) == effects
+        (step,) = made.conversions()
+        assert step.conversion.effects == effects
+        assert not step.conversion.aliases
+        with pytest.raises(RefusedError) as caught:
+            made.plan(spec, to="b", device=_device(target), forbid=effect)
+        assert caught.value.effects == {effect}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 import interop
 from benchmarks import crowd
-from interop import Cost, Format, Interop
+from interop import Cost, Interop
 from interop._planning.conversion import ResolvedConversion
 from interop._planning.graph import Graph
 from interop.plugin import Components, make_spec
@@ -138,16 +138,6 @@ def test_a_plan_for_torch_without_torch_is_the_one_with_torch(
     assert steps == ["torch", "torch.sparse_csr"]
     lines = in_subprocess(WITHOUT_TORCH).splitlines()
     assert lines == [f"{steps} {(line,)}", *[line] * 5]
-
-
-def test_a_format_is_not_a_hub_unless_it_says_so(empty: Interop) -> None:
-    """By default no route between two other frameworks leads through a format."""
-    plain = [Format(name, dtypes={"float32"}) for name in "abc"]
-    empty.register(*plain, view("a", "b"), view("b", "c"))
-    spec = make_spec("a", "float32", shape=(3,))
-    with pytest.raises(interop.errors.RefusedError, match="c is made from b; convert the value"):
-        empty.plan(spec, to="c")
-    assert labels(empty.plan(spec, to="b")) == ["a_to_b"]
 
 
 def test_only_its_own_framework_leads_through_a_format_that_is_no_hub(empty: Interop) -> None:

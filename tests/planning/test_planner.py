@@ -13,15 +13,6 @@ from interop.plugin import make_spec
 from tests.toys import copy, labels, toy, view
 
 
-def test_a_value_that_meets_the_request_needs_no_step(empty: Interop) -> None:
-    """For the value's own format alone, the route has no step and copies nothing."""
-    empty.register(toy("a"))
-    route = empty.plan(make_spec("a", "float32", shape=(3,)), to="a")
-    assert route.steps == ()
-    assert route.zero_copy
-    assert route.aliases
-
-
 def test_a_longer_route_without_a_copy_beats_a_shorter_one_with_a_copy(empty: Interop) -> None:
     """To copy nothing is preferred to less time and to fewer steps."""
     empty.register(toy("a"), toy("b"), toy("c"))

@@ -69,7 +69,9 @@ def test_a_cast_that_reads_the_numbers_has_no_alternative_that_does_not(empty: I
 def test_a_route_without_steps_says_so(empty: Interop) -> None:
     """A value that meets the request is returned as it is, and the text says so."""
     empty.register(toy("a"))
-    assert "returned as it is" in str(empty.plan(make_spec("a", "float32"), to="a"))
+    route = empty.plan(make_spec("a", "float32"), to="a")
+    assert (route.steps, route.zero_copy, route.aliases) == ((), True, True)
+    assert "returned as it is" in str(route)
 
 
 def test_html_is_the_same_table_escaped(empty: Interop) -> None:

@@ -22,16 +22,6 @@ from interop.errors import NotInstalledError, PluginError, UnknownValueError
 from tests.toys import Box, copy, describe, toy
 
 
-def test_a_subclass_is_recognised_by_its_nearest_base(empty: Interop) -> None:
-    """Recognition walks the MRO."""
-
-    class Special(Box):
-        pass
-
-    empty.register(toy("a"))
-    assert empty.spec(Special("a", [1.0])).format == "a"
-
-
 def test_a_foreign_value_is_recognised_by_its_protocol(empty: Interop) -> None:
     """An attribute of the type is enough where a format declares a protocol."""
 
