@@ -49,12 +49,8 @@ SOURCES: dict[str, Callable[[np.ndarray], Any]] = {
 
 
 #: Formats that every source reaches.
-EXPECTED_FORMATS = {*SOURCES} & {*FORMATS} | {
-    "numpy",
-    "torch.sparse_csr",
-    "jax.bcsr",
-    "pandas.dataframe",
-}
+EXPECTED_FORMATS = {"numpy", "torch.sparse_csr", "jax.bcsr", "pandas.dataframe"}
+EXPECTED_FORMATS |= {*SOURCES} & {*FORMATS}
 
 
 def _dense(value: Any) -> np.ndarray:
@@ -71,43 +67,34 @@ def _dense(value: Any) -> np.ndarray:
     return np.asarray(read(value))
 
 
+CAST = {"dtype": "int32"}
+
+
 @pytest.mark.extra
 @pytest.mark.parametrize("source", marked(SOURCES))
-def test_what_stands_twice_is_summed(source: str) -> None:
-    """A result that holds a coordinate twice is one that its own framework sums, or the value."""
-    value = SOURCES[source](NUMBERS)
-    expected = EXPECTED.T if source == "scipy.csc" else EXPECTED
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {},
+        pytest.param(CAST, marks=pytest.mark.slow, id="cast"),
+        pytest.param({**CAST, "copy": True}, marks=pytest.mark.slow, id="copied cast"),
+    ],
+)
+def test_duplicates_are_summed_before_a_cast(request_: dict[str, Any], source: str) -> None:
+    """A result that holds a coordinate twice is one that its framework sums: 3.4 + 1.7 becomes 5."""
+    value = SOURCES[source](NUMBERS * np.float32(1.7 if request_ else 1))
+    expected = np.array([[0, 5, 0], [8, 0, -11], [0, 0, 1]], "int32") if request_ else EXPECTED
     arrived = set()
     for target in FORMATS:
         try:
-            result = interop.convert(value, to=target)
+            result = interop.convert(value, to=target, **request_)
         except RefusedError:
-            continue  # numbers that would be rounded, in formats of codes
+            continue  # numbers that would be rounded, in formats of codes or without the dtype
         arrived.add(target)
-        if target == source:
+        if target == source and not request_:
             assert result is value
             continue
-        assert np.array_equal(_dense(result), expected), target
-    assert arrived >= EXPECTED_FORMATS
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("source", marked(SOURCES))
-@pytest.mark.parametrize("copy", [None, True])
-def test_what_stands_twice_is_summed_before_a_cast(copy: bool | None, source: str) -> None:
-    """The sum is the source's, of its dtype: 3.4 + 1.7 becomes 5, and not 3 + 1."""
-    value = SOURCES[source](NUMBERS * np.float32(1.7))
-    expected = np.array([[0, 5, 0], [8, 0, -11], [0, 0, 1]], np.int32)
-    if source == "scipy.csc":
-        expected = expected.T
-    arrived = set()
-    for target in FORMATS:
-        try:
-            result = interop.convert(value, to=target, dtype="int32", copy=copy)
-        except RefusedError:
-            continue  # a format without this dtype
-        arrived.add(target)
-        if target != "python":  # whose integers have no width
+        if request_ and target != "python":  # whose integers have no width
             assert interop.spec(result).dtype == "int32", target
-        assert np.array_equal(_dense(result), expected), target
+        assert np.array_equal(_dense(result), expected.T if source == "scipy.csc" else expected)
     assert arrived >= EXPECTED_FORMATS

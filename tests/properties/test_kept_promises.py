@@ -21,6 +21,7 @@ from interop._model.spec import NOMINAL
 from interop.errors import HandOffError, RefusedError, UnknownValueError
 from interop.plugin import DTYPES
 from tests.cases import together
+from tests.properties.grid import ByArray, ByDlpack, ByInterface
 from tests.properties.outcomes import outcomes_of
 from tests.properties.readers import DECLARED, FORMATS, FRAMEWORKS, calm
 from tests.properties.test_cold_and_warm import array, made_lazy
@@ -47,32 +48,6 @@ def keywords(rng: Random, target: str) -> dict[str, Any]:
     return words
 
 
-class Foreign:
-    """An object that interop has no format for, and that offers the memory of an array."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-
-
-class ByMethod(Foreign):
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self.array, dtype, copy=copy)
-
-
-class ByInterface(Foreign):
-    @property
-    def __array_interface__(self) -> Any:
-        return self.array.__array_interface__
-
-
-class ByDlpack(Foreign):
-    def __dlpack__(self, **words: Any) -> Any:
-        return self.array.__dlpack__(**words)
-
-    def __dlpack_device__(self) -> Any:
-        return self.array.__dlpack_device__()
-
-
 def dressed(rng: Random, value: Any) -> Any:
     """Return a value with a mask, a history, labels or in a foreign object, or as it is."""
     if rng.random() < 0.5:
@@ -80,7 +55,7 @@ def dressed(rng: Random, value: Any) -> Any:
     match interop.spec(value).format:
         case "numpy":
             masked = np.ma.masked_array(value, np.zeros(value.shape, bool))
-            return rng.choice([masked, ByMethod(value), ByInterface(value), ByDlpack(value)])
+            return rng.choice([masked, ByArray(value), ByInterface(value), ByDlpack(value)])
         case "torch" if value.is_floating_point() and value.element_size() > 1:
             return value.detach().requires_grad_()
         case "pandas.series":
