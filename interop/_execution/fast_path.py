@@ -136,7 +136,7 @@ def with_fast_paths(
                     key = to, hashable, device, copy
                     key = _longer_key(key, like, addresses, innermost, others)
             try:
-                fast_path = paths[key][type(x)][0]  # its function; a name takes longer to look up
+                fast_path = paths[key][type(x)].function
             except (KeyError, TypeError):
                 pass  # converted below: no KeyError is to stand in the traceback of a later error
             else:
@@ -197,7 +197,7 @@ class Converter:
         innermost = self._block.get()
         if innermost is None or not innermost.traces:
             try:
-                fast_path = self._paths[type(x)][0]
+                fast_path = self._paths[type(x)].function
             except KeyError:
                 pass
             else:
