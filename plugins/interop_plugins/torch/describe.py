@@ -476,5 +476,7 @@ def memory(value: Tensor) -> tuple[tuple[int, int], ...]:
 
 
 def _extent(part: Tensor) -> tuple[int, int]:
+    if part.is_contiguous():
+        return part.data_ptr(), part.nbytes
     reach = sum((n - 1) * step for n, step in zip(part.shape, part.stride(), strict=True))
     return part.data_ptr(), (reach + 1) * part.itemsize
