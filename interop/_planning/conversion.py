@@ -68,8 +68,7 @@ class ResolvedConversion:
         self.effects = effects = frozenset(conversion.effects)
         self.losses = 0 if effects.isdisjoint(LOSSES) else len(effects & LOSSES)
         self.writes = not effects.isdisjoint(WRITING)
-        shares = conversion.shares
-        self.aliases = not self.writes if shares is None else shares
+        self.aliases = conversion.aliases
         self.roles = self._shared_roles() if self.aliases else None
 
     def _shared_roles(self) -> frozenset[str] | None:

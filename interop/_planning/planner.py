@@ -53,8 +53,7 @@ class Planner:
 
         Steps of the origins `without` are left out.
         """
-        searches = self.searches(spec, request)
-        return first(searches, without)
+        return first(self.searches(spec, request), without)
 
     def searches(self, spec: Spec, request: Request, state: State | None = None) -> list[Search]:
         """Return the searches for a route, in order; the first route that one finds is taken.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 from itertools import chain, count
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from interop._model.device import device_type, matches
@@ -19,7 +20,7 @@ from interop._model.spec import Spec
 from .derived import WRITE_LOCKS
 from .graph import Graph
 from .question import Onward, Question, RouteOf, Way
-from .ranking import Least, Rank
+from .ranking import Rank
 from .step import Step
 
 #: The traits of memory that its owner has flagged. Memory that is flagged because its framework
@@ -133,7 +134,8 @@ class Search:
         # What a step has wrapped may lie in another format within; to unwrap it leads nowhere new.
         if spec.wrapped in self._scope.names and spec.wrapped == self._start.spec.wrapped:
             way = self._graph.unwrapping(spec.format, spec.wrapped)
-            onward = sorted([*onward, *self._scope.leading([way], copied, unshared)], key=_least)
+            onward = [*onward, *self._scope.leading([way], copied, unshared)]
+            onward.sort(key=itemgetter(0))
         if onward:
             bound = rank.bounded(onward[0][0], self._refused)
             heappush(self._queue, (bound, next(self._order), rank, state, iter(onward)))
@@ -295,10 +297,6 @@ def along(
         via_unrequested=state.via_unrequested,
         readonly_source=readonly,
     )
-
-
-def _least(onward: Onward) -> Least:
-    return onward[0]
 
 
 def first(

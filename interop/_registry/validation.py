@@ -153,7 +153,6 @@ def _number(value: Any) -> Any:
 _SCALARS: dict[Any, _Check] = {
     str: lambda value: _require(value, isinstance(value, str), "a string"),
     bool: lambda value: _require(value, isinstance(value, bool), "a bool"),
-    int: lambda value: _require(value, type(value) is int, "an int"),
     float: _number,
 }
 
