@@ -245,16 +245,6 @@ def test_torch_copies_what_is_shared_before_its_producer_goes_on(
     assert result.data_ptr() != shared.data_ptr()
 
 
-@pytest.mark.parametrize("source", ["cupy", "jax"])
-@pytest.mark.parametrize("request_", [{"copy": True}, {"dtype": "int32"}], ids=["copy", "dtype"])
-def test_torch_shares_and_copies_in_one_step(source: str, request_: dict[str, Any]) -> None:
-    """No route copies in torch what an earlier step has shared: its producer might go on."""
-    spec = make_spec(source, "float32", device="cuda:0", shape=(4096, 4096))
-    route = interop.plan(spec, to="torch", **request_)
-    assert [step.label for step in route.steps] == ["torch_copy_from_dlpack"]
-    assert route.effects == {"copy"}
-
-
 @pytest.mark.parametrize(
     ("there", "expected"), [(True, ["the host waits for torch's"]), (False, [])]
 )
@@ -866,20 +856,6 @@ def test_integers_are_halved_where_they_lie_if_they_fit(
     assert result.flags.c_contiguous
     assert (result == value).all()
     assert result.shape == value.shape
-
-
-@pytest.mark.parametrize("dtype", ["int64", "uint64"])
-@pytest.mark.parametrize("source", ["torch", "cupy"])
-def test_integers_of_64_bits_stay_on_the_device_on_their_way_to_jax(
-    source: str, dtype: str
-) -> None:
-    """A counter on a device becomes one of JAX's there, by default as on the host."""
-    spec = make_spec(source, dtype, device="cuda:0", shape=(3,))
-    route = interop.plan(spec, "jax")
-    assert [step.after.device for step in route.steps] == ["cuda:0"] * len(route.steps)
-    assert route.steps[-1].after.dtype == dtype.replace("64", "32")
-    assert "if_exact" in route.steps[0].label
-    assert "narrow" not in route.effects
 
 
 # ---------------------------------------------------------------------- components on two devices

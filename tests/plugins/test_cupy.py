@@ -1,4 +1,4 @@
-"""CuPy: every route on a CUDA device, planned from specs, which needs no device."""
+"""CuPy: its sparse layouts, planned from specs, and its descriptions, which need no device."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 import interop
-from interop import Conversion, Cost, Format, Interop, Route, Spec
-from interop.plugin import Result, make_spec
+from interop import Route, Spec
+from interop.plugin import make_spec
 from interop_plugins.cupy import dense as cupy_dense
 from interop_plugins.cupy.describe import memory
 from interop_plugins.cupy.sparse import unpack_coo
-from tests.cases import together
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -50,11 +49,6 @@ def sparse(
     return Spec(name, dtype, "cuda:0", shape, frozenset(traits), nbytes, nnz, index)
 
 
-def effects_in_order(route: Route) -> list[str]:
-    """Return the effects of each step in turn, "view" for none."""
-    return [", ".join(sorted(step.effects)) or "view" for step in route.steps]
-
-
 def devices(route: Route) -> set[str]:
     return {step.after.device for step in route.steps}
 
@@ -63,166 +57,6 @@ def assert_shared(route: Route, device: str = "cuda:0") -> None:
     assert route.zero_copy
     assert route.aliases
     assert devices(route) == {device}
-
-
-@together("dtype", DTYPES)
-@pytest.mark.parametrize("device", ["cuda:0", "cuda:1"])
-@pytest.mark.parametrize(("source", "target"), [("torch", "cupy"), ("cupy", "torch")])
-def test_shares_with_torch(source: str, target: str, dtype: str, device: str) -> None:
-    """Every dtype passes between torch and CuPy as it is, without a copy, where it lies."""
-    route = interop.plan(dense(source, dtype, device=device), to=target)
-    assert_shared(route, device)
-    assert not route.effects
-    assert (route.result.format, route.result.dtype) == (target, dtype)
-
-
-def test_shares_layouts_with_torch() -> None:
-    """Transposed and broadcast memory is shared both ways."""
-    gaps = {"noncontiguous", "broadcast"}
-    assert_shared(interop.plan(dense("torch", traits=gaps), to="cupy"))
-    assert_shared(interop.plan(dense("cupy", traits=gaps), to="torch"))
-
-
-def test_copies_negative_strides_on_the_device() -> None:
-    """What torch cannot hold is copied on the device first, and not by way of the host."""
-    traits = {"noncontiguous", "negative_strides"}
-    route = interop.plan(dense("cupy", traits=traits), to="torch")
-    assert effects_in_order(route) == ["copy", "view"]
-    assert devices(route) == {"cuda:0"}
-
-
-def test_detaches() -> None:
-    """A tensor that records gradients is detached and then shared."""
-    route = interop.plan(dense("torch", traits={"grad"}), to="cupy")
-    assert effects_in_order(route) == ["detach", "view"]
-    assert_shared(route)
-
-
-@pytest.mark.parametrize("lazy", ["conj", "neg"])
-def test_resolves_lazy_bits(lazy: str) -> None:
-    """A lazy conjugate or negation is carried out, on the device, before anything is shared."""
-    route = interop.plan(dense("torch", "complex64", traits={lazy}), to="cupy")
-    assert effects_in_order(route) == ["copy", "view"]
-    assert route.steps[0].after.traits == frozenset()
-    assert devices(route) == {"cuda:0"}
-
-
-@pytest.mark.parametrize("source", ["torch", "cupy"])
-def test_moves_between_devices(source: str) -> None:
-    """Asked for another device, the bytes go straight there."""
-    route = interop.plan(dense(source), to="cupy", device="cuda:1")
-    assert route.effects == {"transfer"}
-    assert route.result.device == "cuda:1"
-    assert "cpu" not in devices(route)
-
-
-def test_stays_where_it_is() -> None:
-    """A device without an index is any device of that kind."""
-    route = interop.plan(dense("cupy", device="cuda:1"), to="cupy", device="cuda")
-    assert not route.steps
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_transfers_from_numpy(dtype: str) -> None:
-    """A NumPy array of any dtype goes to the device in one step."""
-    route = interop.plan(dense("numpy", dtype, device="cpu"), to="cupy")
-    assert effects_in_order(route) == ["transfer"]
-    assert (route.result.dtype, route.result.device) == (dtype, "cuda")
-
-
-def test_transfers_to_the_device_asked_for() -> None:
-    """A NumPy array goes straight to the device that was named."""
-    route = interop.plan(dense("numpy", device="cpu"), to="cupy", device="cuda:1")
-    assert effects_in_order(route) == ["transfer"]
-    assert route.result.device == "cuda:1"
-
-
-def test_transfers_awkward_memory_from_numpy() -> None:
-    """Read-only, strided and backwards memory is only read, so it is taken as it is."""
-    traits = {"readonly", "noncontiguous", "negative_strides"}
-    route = interop.plan(dense("numpy", device="cpu", traits=traits), to="cupy")
-    assert effects_in_order(route) == ["transfer"]
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_transfers_to_numpy(dtype: str) -> None:
-    """A CuPy array of any dtype, bfloat16 as well, goes to the host in one step."""
-    route = interop.plan(dense("cupy", dtype), to="numpy")
-    assert effects_in_order(route) == ["transfer"]
-    assert (route.result.dtype, route.result.device) == (dtype, "cpu")
-
-
-@pytest.mark.parametrize("source", ["torch", "cupy"])
-def test_casts_before_the_transfer_when_that_moves_less(source: str) -> None:
-    """A cast to a narrower dtype is done on the device, so that fewer bytes cross."""
-    route = interop.plan(dense(source), to="numpy", dtype="float16")
-    crossing = next(step for step in route.steps if "transfer" in step.effects)
-    assert crossing.before.dtype == crossing.after.dtype == "float16"
-
-
-@pytest.mark.parametrize("source", ["torch", "cupy"])
-def test_casts_after_the_transfer_when_that_moves_less(source: str) -> None:
-    """A cast to a wider dtype is done on the host, so that fewer bytes cross."""
-    route = interop.plan(dense(source), to="numpy", dtype="float64")
-    crossing = next(step for step in route.steps if "transfer" in step.effects)
-    assert crossing.before.dtype == crossing.after.dtype == "float32"
-
-
-def test_brings_torch_to_the_host() -> None:
-    """A CUDA tensor reaches NumPy by one transfer, and its history is dropped."""
-    route = interop.plan(dense("torch", traits={"grad"}), to="numpy")
-    assert route.effects == {"detach", "transfer"}
-    assert sum("transfer" in step.effects for step in route.steps) == 1
-
-
-def test_brings_cupy_to_torch_on_the_host() -> None:
-    """From CuPy, torch on the CPU is reached by one transfer and no further copy."""
-    route = interop.plan(dense("cupy"), to="torch", device="cpu")
-    assert route.effects == {"transfer"}
-    assert (route.result.format, route.result.device) == ("torch", "cpu")
-
-
-@pytest.mark.parametrize(
-    ("to", "dtypes"), [("numpy", {"float8_e4m3fn"}), ("cupy", {"float16", "bfloat16"})]
-)
-def test_narrow_floats(to: str, dtypes: set[str]) -> None:
-    """NumPy keeps the bits of a float8 tensor; CuPy, which has none, gets the next wider float."""
-    route = interop.plan(dense("torch", "float8_e4m3fn"), to=to)
-    assert route.result.dtype in dtypes
-    assert not route.effects & {"narrow", "host_round_trip"}
-
-
-def test_copies_foreign_readonly_memory() -> None:
-    """CuPy cannot flag memory as read-only, so foreign read-only memory is copied by default."""
-    foreign = dense("dlpack", traits={"readonly"})
-    assert effects_in_order(interop.plan(foreign, to="cupy")) == ["copy"]
-    shared = interop.plan(foreign, to="cupy", allow="share_readonly")
-    assert effects_in_order(shared) == ["share_readonly"]
-
-
-def test_shares_immutable_memory() -> None:
-    """Memory of a framework that never writes is shared, and the plan says so."""
-    route = interop.plan(dense("dlpack", traits={"immutable"}), to="cupy")
-    assert effects_in_order(route) == ["alias_immutable"]
-
-
-def test_takes_the_cuda_array_interface() -> None:
-    """A foreign value with __cuda_array_interface__ is shared."""
-    assert_shared(interop.plan(dense("cuda_array_interface", device="cuda"), to="cupy"), "cuda")
-
-
-def test_fresh_memory() -> None:
-    """copy=True gives fresh memory by one copy on the device."""
-    route = interop.plan(dense("torch"), to="cupy", copy=True)
-    assert route.effects == {"copy"}
-    assert devices(route) == {"cuda:0"}
-
-
-@pytest.mark.parametrize(("source", "to"), [("cupy", "numpy"), ("torch", "numpy")])
-def test_copy_false_forbids_transfers(source: str, to: str) -> None:
-    """copy=False refuses to leave the device, and says which keyword would permit it."""
-    with pytest.raises(interop.errors.RefusedError, match="copy=False"):
-        interop.plan(dense(source), to=to, copy=False)
 
 
 # ---------------------------------------------------------------------- sparse
@@ -348,39 +182,6 @@ def test_a_plan_knows_how_many_axes_cupyx_takes(
 # ---------------------------------------------------------------------- what is refused
 
 
-@pytest.fixture
-def with_hermit() -> Interop:
-    """Return an instance with a framework on the device that shares memory with no other."""
-    instance = Interop()
-    instance.register(
-        Format("hermit", dtypes=frozenset({"float32"}), devices=("cuda",)),
-        Conversion(
-            "hermit",
-            "numpy",
-            lambda value, *, device: value,
-            devices=frozenset({"cuda"}),
-            changes=frozenset({"device"}),
-            result=Result(devices=frozenset({"cpu"})),
-            effects=frozenset({"transfer"}),
-            cost=Cost(1e-5, 5e9),
-        ),
-    )
-    return instance
-
-
-def test_refuses_round_trips(with_hermit: Interop) -> None:
-    """A round trip from device to host and back is refused, and the message names the way out."""
-    with pytest.raises(interop.errors.RefusedError, match="host_round_trip") as caught:
-        with_hermit.plan(dense("hermit"), to="cupy", device="cuda:0")
-    assert caught.value.effects == {"host_round_trip"}
-
-
-def test_permits_round_trips_when_asked(with_hermit: Interop) -> None:
-    """A round trip is made if the caller allows it."""
-    route = with_hermit.plan(dense("hermit"), to="cupy", device="cuda:0", allow="host_round_trip")
-    assert route.effects == {"transfer", "host_round_trip"}
-
-
 def has_device() -> bool:
     cupy = pytest.importorskip("cupy")
     try:
@@ -399,38 +200,7 @@ def test_says_that_there_is_no_device() -> None:
     assert np.array_equal(value, np.arange(6.0).reshape(2, 3))
 
 
-def test_planning_imports_nothing(in_subprocess: Callable[..., str]) -> None:
-    """A route on a device is planned without importing CuPy or torch."""
-    printed = in_subprocess(
-        """
-        import sys
-        import interop
-
-        spec = interop.make_spec("torch", "float32", device="cuda:0", shape=(64, 64))
-        csr = interop.Spec("cupy.csr", "float32", "cuda:0", (64, 64), frozenset(), 800, 100, "int32")
-        for one, to in ((spec, "cupy"), (spec, "numpy"), (csr, "torch.sparse_csr"), (csr, "numpy")):
-            str(interop.plan(one, to=to))
-        print(sorted({"cupy", "cupyx", "torch"} & sys.modules.keys()))
-        """
-    )
-    assert printed.strip() == "[]"
-
-
 # ---------------------------------------------------------------------- order
-
-
-def test_plans_the_order_on_the_device() -> None:
-    """What does not lie as asked is copied on its device, and nothing else."""
-    spec = make_spec("cupy", "float32", device="cuda:1", shape=LARGE)
-    fortran = spec._replace(traits=frozenset({"noncontiguous", "fortran"}))
-    for target in ("cupy", "torch"):
-        assert interop.plan(spec, to=target, order="C").zero_copy
-        assert interop.plan(fortran, to=target, order="F").zero_copy
-        for value, order in ((spec, "F"), (fortran, "C")):
-            route = interop.plan(value, to=target, order=order)  # type: ignore[call-overload]
-            assert route.effects == {"copy"}
-            assert devices(route) == {"cuda:1"}
-            assert ("fortran" in route.result.traits) is (order == "F")
 
 
 def test_turns_elements_on_the_consumers_stream(monkeypatch: pytest.MonkeyPatch) -> None:
