@@ -22,6 +22,7 @@ import torch
 import interop
 from interop.errors import InteropError, RefusedError
 from tests.cases import together
+from tests.plugins.values import objects
 
 
 def locked(array: np.ndarray) -> np.ndarray:
@@ -149,13 +150,6 @@ def test_the_move_of_records_with_gaps_works() -> None:
     with pytest.raises(RefusedError, match=r"interop\.convert_tree .*; x\['name'\] is one field"):
         interop.convert(x, to="torch")
     assert interop.convert(x["a"], to="torch").tolist() == [0, 0]
-
-
-def objects(*elements: Any) -> np.ndarray:
-    """Return an array of objects, which NumPy does not look into."""
-    array = np.empty(len(elements), object)
-    array[:] = elements
-    return array
 
 
 #: Values that are refused, by what they are.

@@ -10,6 +10,7 @@ import interop
 from interop.errors import RefusedError, UnknownValueError
 from interop_plugins.protocols.samples import ArrowArray
 from tests.cases import together
+from tests.plugins.values import data, start
 
 
 class Stream:
@@ -32,15 +33,6 @@ class WithNulls(Stream):
 
     def __array__(self, dtype=None, copy=None):
         return np.array(self.value, "float64")
-
-
-def start(a):
-    return a.__array_interface__["data"][0]
-
-
-def data(value):
-    """Return the address of the first element of a flat array."""
-    return value.buffers()[1].address + value.offset * value.type.bit_width // 8
 
 
 def test_exporters_are_read_by_arrows_interface(in_subprocess):

@@ -17,17 +17,12 @@ import torch
 import interop
 from interop.errors import RefusedError
 from tests.cases import together
+from tests.plugins.values import objects
 
 NUMBERS = [1, 2.5, True, Decimal("1.5"), Fraction(1, 4), np.float32(3), np.int8(7), np.True_]
 NUMBERS.append(ml_dtypes.bfloat16(2))
 EXPECTED = [1, 2.5, 1, 1.5, 0.25, 3, 7, 1, 2]
 DECIMALS = pd.ArrowDtype(pa.decimal128(4, 1))
-
-
-def objects(*elements: Any) -> np.ndarray:
-    array = np.empty(len(elements), object)
-    array[:] = elements
-    return array
 
 
 SOURCES = {

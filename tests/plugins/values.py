@@ -7,7 +7,17 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-__all__ = ["distinct", "labels", "numbers", "numpy_dtype", "same", "start"]
+__all__ = [
+    "address",
+    "data",
+    "distinct",
+    "labels",
+    "numbers",
+    "numpy_dtype",
+    "objects",
+    "same",
+    "start",
+]
 
 
 def numpy_dtype(name: str) -> np.dtype:
@@ -32,6 +42,23 @@ def distinct(name: str) -> np.ndarray:
 def start(array: np.ndarray) -> int:
     """Return the address of the first element of a NumPy array."""
     return array.__array_interface__["data"][0]
+
+
+def address(array: Any) -> int:
+    """Return the address of the first element of an array of NumPy's or a tensor of torch's."""
+    return array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data
+
+
+def data(value: Any) -> int:
+    """Return the address of the first element of a flat array of Arrow's."""
+    return value.buffers()[1].address + value.offset * value.type.bit_width // 8
+
+
+def objects(*elements: Any) -> np.ndarray:
+    """Return an array of objects, which NumPy does not look into."""
+    array = np.empty(len(elements), object)
+    array[:] = elements
+    return array
 
 
 def same(a: Any, b: Any) -> bool:
