@@ -161,25 +161,17 @@ class Trees:
 
         return is_converted
 
-    def _left(self, tree: Tree, cases: Cases) -> Sequence[int]:
+    @staticmethod
+    def _left(tree: Tree, cases: Cases) -> Sequence[int]:
         """Convert leaves of a tree by fast paths; return the places of those that are left."""
-        values, places, others, are_all = tree.values, tree.leaves, [], True
-        leaves = [values[place] for place in places]
-        if not cases.keys() >= {*map(type, leaves)}:
-            others = [place for place in places if type(values[place]) not in cases]
-            are_all = not any(is_array(self._registry, values[place]) for place in others)
-            places = [place for place in places if type(values[place]) in cases]
-            leaves = [values[place] for place in places]
-        results = fast_leaves(leaves, cases, are_all=are_all)
+        values, places, left = tree.values, tree.leaves, []
+        results = fast_leaves([values[place] for place in places], cases)
         for place, result in zip(places, results, strict=True):
             if result is NotImplemented:
-                others.append(place)
+                left.append(place)
             else:
                 values[place] = result
-        if not others:
-            return others
-        left = {*others}
-        return [place for place in tree.leaves if place in left]
+        return left
 
     def _by_plans(
         self,
@@ -432,7 +424,7 @@ def is_of_numbers(registry: Registry, spec: Spec) -> bool:
 
 
 def _tie(registry: Registry, value: Value, spec: Spec, plan: Plan) -> Value | None:
-    """Return a key that is equal for values that are the same elements in the same memory.
+    """Return a key that is equal for values of a type that are the same elements in one memory.
 
     One copy is made for all of them. Address, dtype and shape identify only a dense array that lies
     in one block. A sparse array also has a fill value, a quantized one an axis, a labelled one an
@@ -447,7 +439,7 @@ def _tie(registry: Registry, value: Value, spec: Spec, plan: Plan) -> Value | No
         return None
     if spec.traits & _IGNORED:
         spec = spec._replace(traits=spec.traits - _IGNORED)
-    return (extents, spec, plan.steps[-1].after.traits)
+    return (type(value), extents, spec, plan.steps[-1].after.traits)
 
 
 def _is_plain_array(format_: Format) -> bool:
