@@ -381,9 +381,6 @@ def _with_items(value: Value, names: Sequence[Value], children: Sequence[Value])
     kind: Any = type(value)
     try:
         new = copy(value) if hasattr(kind, "__copy__") else value.copy()
-        if type(new) is not kind:
-            msg = f"its copy is a {type(new).__qualname__}"
-            raise TypeError(msg)
         for name, child in zip(names, children, strict=True):
             new[name] = child
     except Exception as error:  # it may want items of one kind

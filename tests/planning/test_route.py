@@ -109,7 +109,7 @@ def test_a_route_is_what_json_can_hold(empty: Interop) -> None:
 def test_a_route_that_cannot_be_replayed_is_shown_as_planned(
     empty: Interop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where its steps cannot be made for the very spec, and nothing was registered, nobody waits."""
+    """Where its steps cannot be made for the very spec, they are those of its class of specs."""
     empty.register(toy("a"), toy("b"), view("a", "b"))
     monkeypatch.setattr(empty._planner, "replayed", lambda *_: None)
     assert labels(empty.plan(make_spec("a", "float32", shape=(3,)), to="b")) == ["a_to_b"]
