@@ -539,6 +539,17 @@ def to_frame(array: Array) -> pl.DataFrame:
     return _frame(block.T, [f"column_{n}" for n in range(array.shape[1])])
 
 
+def frame_from_masked(masked: Any) -> pl.DataFrame:
+    """Return a DataFrame with a copy of a masked array, with nulls in masked places."""
+    import numpy as np
+    import polars as pl
+
+    frame = to_frame(np.ma.getdata(masked, subok=False))
+    mask = to_frame(np.ma.getmaskarray(masked))
+    columns = zip(frame.iter_columns(), mask.iter_columns(), strict=True)
+    return pl.DataFrame([column.set(nulls, None) for column, nulls in columns])
+
+
 def _frame(columns: Array, names: list[str]) -> pl.DataFrame:
     """Return a DataFrame over the memory of the columns of an array."""
     import polars as pl
@@ -1007,6 +1018,11 @@ def _from_numpy() -> Iterable[Conversion]:
     yield frame(dtypes=_SHARED, adds=_IMMUTABLE | _FORTRAN)
     bits = _IMMUTABLE | _SCATTERED | {"bit_columns"}
     yield frame(dtypes=_BOOL, adds=bits, name="to_frame_of_bits")
+    masked = partial(Conversion, "numpy.ma", "polars.dataframe", frame_from_masked)
+    masked = partial(masked, requires=_MASKED, takes=MEMORY_TRAITS - {"byteswapped"})
+    masked = partial(masked, effects=COPY, cost=_COLUMNS)
+    yield masked(dtypes=_SHARED, adds=_IMMUTABLE | _SCATTERED)
+    yield masked(dtypes=_BOOL, adds=bits, name="masked_to_frame_of_bits")
 
 
 def _series_casts() -> Iterable[Conversion]:

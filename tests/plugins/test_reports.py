@@ -23,6 +23,7 @@ import torch
 
 import interop
 from interop.errors import DensifyMemoryError, RefusedError, UnknownTargetError
+from tests.cases import together
 
 from .values import same, start
 
@@ -197,3 +198,34 @@ def test_images_are_read_and_made_by_pillow() -> None:
         (call,) = re.findall(r"PIL\.Image\.\S+\(.*\)\)", str(caught.value))
         names = {"PIL": sys.modules["PIL"], "interop": interop, "x": x}
         assert np.asarray(eval(call, names)).tolist() == array.tolist()
+
+
+# github.com/pola-rs/polars/issues/16398
+@together("dtype", ["int64", "uint8", "float32", "bool"])
+def test_masks_of_two_axes_are_nulls_of_columns_both_ways(dtype: str) -> None:
+    """Masked places are nulls, in columns of the dtype; nulls are masked in an array of it."""
+    numbers = np.array([[1, 0], [0, 1], [1, 1]], dtype)
+    mask = np.array([[False, True], [False, False], [True, False]])
+    expected = np.where(mask, None, numbers.astype(object)).tolist()
+    masked = np.ma.MaskedArray(numbers, mask)
+    for value in (masked, masked.copy(order="F"), np.ma.array(masked, hard_mask=True)):
+        frame = interop.convert(value, to="polars")
+        assert [list(row) for row in frame.rows()] == expected
+        assert frame.dtypes == [pl.Series(numbers[0]).dtype] * 2
+        table = interop.convert(value, to="pyarrow.table")
+        assert [list(row.values()) for row in table.to_pylist()] == expected
+        for back in (frame, table):
+            again = interop.convert(back, to="numpy.ma")
+            assert (again.dtype, again.mask.tolist()) == (dtype, mask.tolist())
+            assert again.tolist() == expected
+    assert masked.mask.tolist() == mask.tolist()
+
+
+# github.com/pandas-dev/pandas/issues/24574
+@together("hard", [True, False])
+def test_a_hard_mask_is_a_mask(hard: bool) -> None:
+    """What a hard mask hides is missing in pandas, as what any other mask hides."""
+    value = np.ma.array([[1.0, 2.0]], mask=[[True, False]], hard_mask=hard)
+    frame = interop.convert(value, to="pandas")
+    assert frame.isna().to_numpy().tolist() == [[True, False]]
+    assert frame[1].tolist() == [2]

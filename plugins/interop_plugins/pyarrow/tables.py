@@ -63,6 +63,19 @@ def from_array(array: Array) -> pa.Table:
     return pa.table(columns, names=[str(place) for place in range(len(columns))])
 
 
+def from_masked(masked: np.ma.MaskedArray[Any, Any]) -> pa.Table:
+    """Return a table with a copy of a masked array, whose columns have nulls in masked places."""
+    import numpy as np
+    import pyarrow as pa
+
+    mask = np.ma.getmaskarray(masked)
+    columns = [
+        flat_array(np.array(column), nulls)
+        for column, nulls in zip(np.ma.getdata(masked, subok=False).T, mask.T, strict=True)
+    ]
+    return pa.table(columns, names=[str(place) for place in range(len(columns))])
+
+
 def from_stream(value: Any) -> pa.Table:
     """Return the columns that a value streams as a table over the same memory."""
     import pyarrow as pa
