@@ -131,6 +131,8 @@ _REFUSAL_HINTS = {
 }
 _SERIES_HINTS = {
     **_REFUSAL_HINTS,
+    "Int128": "x.cast(polars.Int64) makes integers of 64 bits, if all of them fit.",
+    "Struct": "x.struct.unnest() makes a DataFrame of its fields.",
     "Object": "x.to_list() makes a list of its objects, and x.to_pandas() a Series of them.",
 }
 _FRAME_HINTS = {

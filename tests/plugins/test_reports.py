@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import array_api_strict
@@ -17,6 +18,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 import scipy.sparse
 import torch
@@ -200,6 +202,20 @@ def test_images_are_read_and_made_by_pillow() -> None:
         assert np.asarray(eval(call, names)).tolist() == array.tolist()
 
 
+# github.com/docarray/docarray/pull/1429
+def test_losses_in_a_column_are_numbers() -> None:
+    """A column, or an array of objects, of tensors without axes is an array, also with gradients."""
+    weight = torch.tensor(2.0, requires_grad=True)
+    for make in (pd.Series, lambda losses: pd.Series(losses).to_numpy()):
+        value = make([weight * n for n in (1, 2, 3)])
+        array = interop.convert(value, to="numpy")
+        assert (array.dtype, array.tolist()) == (np.float32, [2, 4, 6])
+        assert interop.convert(value, to="numpy", dtype="float64").tolist() == [2, 4, 6]
+        tensor = interop.convert(value, to="torch")
+        (gradient,) = torch.autograd.grad(tensor.sum(), weight)
+        assert gradient == 6
+
+
 # github.com/pola-rs/polars/issues/16398
 @together("dtype", ["int64", "uint8", "float32", "bool"])
 def test_masks_of_two_axes_are_nulls_of_columns_both_ways(dtype: str) -> None:
@@ -229,3 +245,104 @@ def test_a_hard_mask_is_a_mask(hard: bool) -> None:
     frame = interop.convert(value, to="pandas")
     assert frame.isna().to_numpy().tolist() == [[True, False]]
     assert frame[1].tolist() == [2]
+
+
+# github.com/kipoi/kipoi/issues/457
+@pytest.mark.extra("h5py")
+def test_rows_of_several_lengths_in_a_file_are_ragged(tmp_path: Path) -> None:
+    """A data set whose dtype is of objects is what its array is; text is refused, not read as rows."""
+    import h5py
+
+    with h5py.File(tmp_path / "rows.h5", "w") as file:
+        rows = file.create_dataset("rows", (2,), h5py.vlen_dtype(np.float32))
+        rows[0], rows[1] = [1, 2], [3]
+        assert interop.convert(rows, to="pyarrow.list").to_pylist() == [[1, 2], [3]]
+        jagged = interop.convert(rows, to="torch.jagged")
+        assert (jagged.dtype, jagged.values().tolist()) == (torch.float32, [1, 2, 3])
+        tree = interop.convert_tree(file, to="torch", allow="pad")
+        assert tree["rows"].tolist() == [[1, 2], [3, 0]]
+        text = file.create_dataset("text", data=["a", "b"])
+        records = file.create_dataset("records", data=np.ones(2, [("name", "f4")]))
+        with pytest.raises(RefusedError, match="objects and no numbers"):
+            interop.convert(text, to="torch")
+        with pytest.raises(RefusedError, match=r"x\['name'\] is one field"):
+            interop.convert(records, to="torch")
+        assert interop.convert(records["name"], to="torch").tolist() == [1, 1]
+
+
+# github.com/apache/arrow/issues/40659, github.com/apache/arrow/issues/40205,
+# github.com/ray-project/ray/pull/52572
+@together(
+    "array, move",
+    [
+        (pyarrow.compute.run_end_encode(pa.array([1, 1, 2])), "pyarrow.compute.run_end_decode(x)"),
+        (pa.array([[1, 1], [1, 2]], pa.list_view(pa.int64())), "x.to_pylist()"),
+        (pa.array([{"a": 1, "b": 2}]), "x.flatten()"),
+    ],
+)
+def test_encodings_of_arrow_are_refused_with_what_decodes_them(array: Any, move: str) -> None:
+    """Elements that are encoded are not read as numbers; the call in the refusal gives those."""
+    for x in (array, pa.chunked_array([array])):
+        with pytest.raises(RefusedError, match=re.escape(move)):
+            interop.convert(x, to="numpy")
+        decoded = interop.convert(eval(move, {"x": x, "pyarrow": pa}), to="numpy")
+        assert (decoded.ravel()[0], decoded.ravel()[-1], decoded.dtype) == (1, 2, np.int64)
+
+
+# github.com/ray-project/ray/pull/52572
+def test_nulls_without_a_type_are_refused_with_a_cast() -> None:
+    """A column that holds nothing has no dtype; once it has one, its nulls are as any others."""
+    x = pa.array([None, None])
+    with pytest.raises(RefusedError, match=r"x\.cast\('float64'\) gives them a dtype"):
+        interop.convert(x, to="torch")
+    result = interop.convert(x.cast("float64"), to="torch", allow="drop_mask")
+    assert result.isnan().tolist() == [True, True]
+
+
+# github.com/GokuMohandas/Made-With-ML/issues/194
+def test_the_columns_of_a_batch_of_objects_are_arrays() -> None:
+    """The inputs and the labels of a batch that is an array of pairs convert column by column."""
+    batch = np.empty((2, 2), object)
+    batch[0, 0], batch[0, 1] = np.array([1.0, 2.0]), np.array([0, 1])
+    batch[1, 0], batch[1, 1] = np.array([3.0]), np.array([1, 0])
+    inputs = interop.convert(batch[:, 0], to="torch", allow="pad")
+    assert (inputs.dtype, inputs.tolist()) == (torch.float64, [[1, 2], [3, 0]])
+    labels = interop.convert(batch[:, 1], to="torch")
+    assert (labels.dtype, labels.tolist()) == (torch.int64, [[0, 1], [1, 0]])
+
+
+# github.com/shader-slang/slangpy/pull/907
+def test_chosen_fields_of_records_are_refused_with_what_makes_arrays() -> None:
+    """Records with gaps between their fields get the advice that others get."""
+    records = np.array([(1, 2.5, 7), (3, 4.5, 8)], [("id", "i4"), ("x", "f8"), ("y", "u1")])
+    x = records[["id", "y"]]
+    with pytest.raises(RefusedError, match="convert_tree makes one array of each field"):
+        interop.convert(x, to="torch")
+    tree = interop.convert_tree(x, to="torch")
+    assert {name: field.tolist() for name, field in tree.items()} == {"id": [1, 3], "y": [7, 8]}
+    assert tree["y"].dtype == torch.uint8
+
+
+# github.com/Lucaslab-Berkeley/Leopard-EM/pull/17
+def test_a_column_whose_index_has_no_zero_is_a_tensor() -> None:
+    """The index of a column that was filtered plays no part."""
+    frame = pd.DataFrame({"x": [1.5, 2.5, 3.5], "y": [1, 2, 3]})
+    column = frame[frame["y"] > 1]["x"]
+    assert interop.convert(column, to="torch").tolist() == [2.5, 3.5]
+
+
+@together(
+    "x, move, expected",
+    [
+        (pl.Series([1, 2], dtype=pl.Int128), "x.cast(polars.Int64)", [1, 2]),
+        (pl.Series([{"a": 1, "b": 2}]), "x.struct.unnest()", [[1, 2]]),
+    ],
+)
+def test_elements_of_polars_that_no_array_has_are_refused_with_a_call(
+    x: pl.Series, move: str, expected: list[Any]
+) -> None:
+    """Integers of 128 bits and structs name the call that makes what an array can hold."""
+    with pytest.raises(RefusedError, match=re.escape(move)):
+        interop.convert(x, to="numpy")
+    made = eval(move, {"x": x, "polars": pl})
+    assert interop.convert(made, to="numpy").tolist() == expected

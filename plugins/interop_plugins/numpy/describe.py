@@ -95,9 +95,12 @@ def _may_be_numbers(objects: Array | Scalar) -> bool:
 
 
 def _describe_rows(objects: Array | Scalar) -> Spec | None:
-    """Return the spec of an array of lists or arrays, which is that of its list; else None."""
+    """Return the spec of an array of lists or arrays, which is that of its list; else None.
+
+    Arrays without axes are among them, such as losses of torch.
+    """
     first = objects.item(0) if objects.size and objects.ndim else None
-    if not isinstance(first, (list, tuple)) and not getattr(first, "shape", ()):
+    if not isinstance(first, (list, tuple)) and not hasattr(first, "shape"):
         return None
     try:
         spec = interop.spec(objects.tolist())

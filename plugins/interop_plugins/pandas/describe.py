@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache
 from math import isnan, prod
+from numbers import Number
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -147,6 +148,7 @@ def _describe_rows(array: Storage) -> Spec | None:
 
 
 def _rows_in(array: Storage) -> Rows | None:
+    import numpy as np
     import pandas as pd
 
     if is_arrow(array.dtype):
@@ -154,7 +156,8 @@ def _rows_in(array: Storage) -> Rows | None:
         return chunked.chunk(0) if chunked.num_chunks == 1 else chunked
     objects = array if _is_of_objects(array) else ()
     first = next((element for element in objects if not _is_missing(element)), None)
-    if not isinstance(first, (list, tuple)) and not getattr(first, "shape", ()):
+    is_array = hasattr(first, "shape") and not isinstance(first, (Number, np.generic))
+    if not is_array and not isinstance(first, (list, tuple)):
         return None
     rows: list[Any] = array.tolist()
     # What stands for a missing object is an object of one of three types.

@@ -107,7 +107,10 @@ class _Claim(NamedTuple):
 
 
 def _claim(value: Foreign) -> _Claim | None:
-    """Return the dtype and the shape that a value says it has, if they read as NumPy's."""
+    """Return the dtype and the shape that a value says it has, if they read as NumPy's.
+
+    Those of objects and of records do not tell what the array is: rows of several lengths, say.
+    """
     import numpy as np
 
     dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
@@ -116,7 +119,7 @@ def _claim(value: Foreign) -> _Claim | None:
             dtype = np.dtype(dtype)
         except TypeError:
             return None
-    if not isinstance(dtype, np.dtype):
+    if not isinstance(dtype, np.dtype) or dtype.kind in "OV":
         return None
     lengths = integers(shape)
     if lengths is None or min(lengths, default=0) < 0:

@@ -92,6 +92,10 @@ _CASTS = {
     **dict.fromkeys(("date32", "time32"), _COUNTED.replace("int64", "int32")),
     "dictionary": "its codes are numbers (x.indices of each chunk), and so may its values be "
     "(x.dictionary_decode()).",
+    "run_end_encoded": "pyarrow.compute.run_end_decode(x) makes a plain array of it.",
+    **dict.fromkeys(("list_view", "large_list_view"), "x.to_pylist() makes a list of its rows."),
+    "struct": "x.flatten() makes a list of its fields, each an array.",
+    "null": "all of its elements are null; x.cast('float64') gives them a dtype.",
 }
 _REFUSAL_HINTS = {
     **lists.REFUSAL_HINTS,
