@@ -20,13 +20,12 @@ from interop_plugins.scipy import components as by_components
 from interop_plugins.scipy import dense as dense_steps
 from interop_plugins.scipy.describe import memory
 from tests.cases import together
+from tests.plugins.values import start
 
 LAYOUTS = ("coo", "csr", "csc", "bsr", "dia", "lil", "dok")
 BY_COMPONENTS = ("coo", "csr", "csc", "bsr")
 NAMES = sorted(plugin._DTYPES)
 SHAPE = (6, 8)
-#: Layouts, and whether a value is in canonical form; not all layouts can be out of it.
-CASES = [(layout, True) for layout in LAYOUTS] + [(layout, False) for layout in BY_COMPONENTS]
 
 
 def components(value):
@@ -89,83 +88,10 @@ def truly_canonical(value):
     return bool(fresh.has_canonical_format)
 
 
-def start(a):
-    return a.__array_interface__["data"][0]
-
-
-def shares(value, result):
-    return any(np.shares_memory(a, b) for a, b in product(components(value), components(result)))
-
-
 # ------------------------------------------------------------------ describing
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@together("name", NAMES)
-def test_the_spec_of_a_scipy_array_has_layout_and_index_dtype(name, layout):
-    """The spec of a sparse array says its layout, dtype, stored elements and index dtype."""
-    for index in ("int32", "int64"):
-        value = sample(layout, name, index)
-        spec = interop.spec(value)
-        assert (spec.format, spec.dtype, spec.shape) == (f"scipy.{layout}", name, SHAPE)
-        assert spec.nnz == value.nnz
-        assert spec.traits == set()
-        if layout in BY_COMPONENTS:
-            assert spec.index_dtype == index
-            assert spec.nbytes == sum(array.nbytes for array in components(value))
-
-
-@pytest.mark.parametrize("layout", BY_COMPONENTS)
-def test_described_traits(layout):
-    """Matrices, values out of canonical form and read-only components are described as such."""
-    assert interop.spec(sample(layout, canonical=False)).traits == {"uncoalesced"}
-    matrix = getattr(sp, f"{layout}_matrix")(sample(layout))
-    assert "matrix" in interop.spec(matrix).traits
-    for place in range(len(components(sample(layout)))):
-        value = sample(layout)
-        components(value)[place].flags.writeable = False
-        assert interop.spec(value).traits == {"readonly"}
-
-
-def test_described_memory():
-    """Component arrays with gaps, reversed or in foreign byte order have these traits."""
-    indices, pointers = np.array([0, 1]), np.array([0, 1, 2])
-    for numbers, traits in (
-        (np.arange(4.0)[::2], {"noncontiguous"}),
-        (np.arange(2.0)[::-1], {"noncontiguous", "negative_strides"}),
-        (np.arange(2.0).astype(">f8"), {"byteswapped"}),
-        (np.broadcast_to(np.ones(1), (2,)), {"noncontiguous", "broadcast", "readonly"}),
-    ):
-        value = sp.csr_array((numbers, indices, pointers), shape=(2, 2))
-        assert interop.spec(value).traits == traits
-        assert interop.convert(value, to="numpy").tolist() == np.diag(numbers).tolist()
-
-
 # ------------------------------------------------------------------ between layouts
-
-
-@together("index", ["int32", "int64"])
-@together("target", LAYOUTS)
-@pytest.mark.parametrize(("source", "canonical"), CASES)
-def test_between_layouts(source, target, index, canonical):
-    """Every layout becomes every other, the same array, and the source stays as it was."""
-    for dtype in ("float64", "bool", "complex64"):
-        value = sample(source, dtype, index, canonical=canonical)
-        for array in components(value):
-            array.flags.writeable = False
-        before, dense = state(value), value.toarray()
-        with interop.trace() as receipts:
-            result = interop.convert(value, to=f"scipy.{target}")
-        assert type(result) is getattr(sp, f"{target}_array")
-        assert (result.dtype, result.shape) == (value.dtype, SHAPE)
-        assert (result.toarray() == dense).all()
-        assert state(value) == before
-        if components(value) and components(result):
-            assert receipts[0].aliased is shares(value, result)
-        if source == target:
-            assert result is value
-        elif target in BY_COMPONENTS and result.has_canonical_format:
-            assert truly_canonical(result)
 
 
 @pytest.mark.parametrize("source", ["coo", "csr", "csc", "lil", "dok"])
@@ -176,26 +102,6 @@ def test_explicit_zeros_are_kept(source, target):
     stored = value.nnz
     assert stored > value.count_nonzero()
     assert interop.convert(value, to=f"scipy.{target}").nnz == stored
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_copy_shares_nothing_with_the_source(layout):
-    """``copy=True`` gives an array of the same layout that shares nothing with the source."""
-    value = sample(layout)
-    result = interop.convert(value, to=f"scipy.{layout}", copy=True)
-    assert type(result) is type(value)
-    assert result is not value
-    assert not shares(value, result)
-    assert (result.toarray() == value.toarray()).all()
-
-
-@pytest.mark.parametrize("target", ["coo", "csc", "bsr"])
-def test_copied_into_another_layout(target):
-    """``copy=True`` shares nothing, also where SciPy's own conversion would."""
-    value = sample("csr")
-    result = interop.convert(value, to=f"scipy.{target}", copy=True)
-    assert not shares(value, result)
-    assert (result.toarray() == value.toarray()).all()
 
 
 def test_csr_to_coo_shares_what_it_can():
@@ -240,20 +146,6 @@ def test_nothing_stored(layout):
 # ------------------------------------------------------------------ matrices and oddities
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_matrices_become_arrays(layout):
-    """A sparse matrix becomes a sparse array over the same components."""
-    value = getattr(sp, f"{layout}_matrix")(sample(layout))
-    result = interop.convert(value, to=f"scipy.{layout}", copy=False)
-    assert type(result) is getattr(sp, f"{layout}_array")
-    assert (result.toarray() == value.toarray()).all()
-    for a, b in zip(components(value), components(result), strict=True):
-        assert start(a) == start(b)
-    dense = interop.convert(value, to="numpy")
-    assert type(dense) is np.ndarray
-    assert (dense == value.toarray()).all()
-
-
 def test_matrix_with_wide_indices():
     """The int64 indices that a matrix was given afterwards are kept, and shared."""
     value = sp.csr_matrix(sample("csr"))
@@ -295,24 +187,6 @@ def test_more_room_than_elements():
     assert len(copied.data) == value.nnz
 
 
-def test_unpack_and_pack_give_the_same_value_over_the_same_arrays():
-    """A value that is unpacked and packed again is the same value over the same arrays."""
-    for layout, index, canonical in product(BY_COMPONENTS, ("int32", "int64"), (True, False)):
-        value = sample(layout, index=index, canonical=canonical)
-        is_coo = layout == "coo"
-        parts = (by_components.unpack_coo if is_coo else by_components.unpack_compressed)(value)
-        assert parts.facts == {"canonical": canonical}
-        result = (
-            by_components.pack_coo(parts)
-            if is_coo
-            else by_components.pack_compressed(layout, parts)
-        )
-        assert type(result) is type(value)
-        assert result.has_canonical_format is canonical
-        for a, b in zip(components(value), components(result), strict=True):
-            assert (start(a), a.dtype) == (start(b), b.dtype)
-
-
 # ------------------------------------------------------------------ other numbers of axes
 
 
@@ -347,26 +221,6 @@ def test_three_axes():
 # ------------------------------------------------------------------ dense
 
 
-@pytest.mark.parametrize(("layout", "canonical"), CASES)
-@together("name", NAMES)
-def test_to_dense(name, layout, canonical):
-    """Every layout of every dtype becomes the dense array, duplicates summed, C-ordered."""
-    value = sample(layout, name, canonical=canonical)
-    before, expected = state(value), value.copy().toarray()
-    result = interop.convert(value, to="numpy")
-    assert result.dtype == expected.dtype
-    assert (result == expected).all()
-    assert result.flags.carray
-    assert state(value) == before
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_to_dense_can_be_forbidden(layout):
-    """No layout is made dense where the effect is forbidden."""
-    with pytest.raises(RefusedError, match="densify"):
-        interop.convert(sample(layout), to="numpy", forbid="densify")
-
-
 @pytest.mark.parametrize("small", [0, dense_steps._SMALL])
 @pytest.mark.parametrize("own_kernels", [True, False])
 @pytest.mark.parametrize("name", ["bool", "int8", "float32", "complex128"])
@@ -384,30 +238,6 @@ def test_every_kernel_gives_the_dense_array(layout, name, own_kernels, small, mo
         monkeypatch.setattr(dense_steps, "_kernel", lambda name: None)
     assert (dense_steps.to_dense(value) == expected).all()
     assert (dense_steps.to_dense(room) == expected).all()
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@together("dtype", ["float32", "int16", "bfloat16", "complex128"])
-def test_to_dense_of_another_dtype(dtype, layout):
-    """A dtype asked for is the dense array's, whether the sparse array can hold it or not."""
-    value = sample(layout)
-    result = interop.convert(value, to="numpy", dtype=dtype)
-    assert interop.spec(result).dtype == dtype
-    assert (result.astype("complex128") == value.toarray()).all()
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", ["float32", "int16", "complex128"])
-def test_casts_keep_explicit_zeros_and_the_source(dtype, layout):
-    """A sparse array of another dtype has its explicit zeros, and leaves the source alone."""
-    value = sample(layout)
-    before = state(value)
-    result = interop.convert(value, to=f"scipy.{layout}", dtype=dtype)
-    assert (result.dtype, result.format) == (dtype, layout)
-    assert (result.toarray() == value.toarray()).all()
-    assert state(value) == before
-    if layout in ("coo", "csr", "csc"):
-        assert result.nnz == value.nnz
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -460,19 +290,6 @@ def test_from_dense_of_any_axes():
     assert interop.convert(np.array([0, 7]), to="scipy.coo").coords[0].tolist() == [1]
     with pytest.raises(RefusedError, match="axes"):
         interop.convert(dense, to="scipy.csr")
-
-
-def test_masks_are_not_made_sparse():
-    """A masked array is not made sparse unless its mask may be dropped."""
-    masked = np.ma.array(np.eye(2), mask=np.eye(2) > 0)
-    with pytest.raises(RefusedError, match="drop_mask"):
-        interop.convert(masked, to="scipy.csr")
-    assert interop.convert(masked, to="scipy.csr", allow="drop_mask").nnz == 2
-
-
-def test_to_python():
-    """A sparse array becomes nested lists by way of the dense array."""
-    assert interop.convert(sp.eye_array(2, format="csr"), to="python") == [[1.0, 0.0], [0.0, 1.0]]
 
 
 @pytest.mark.parametrize("dtype", ["O", "U1", "M8[s]"])

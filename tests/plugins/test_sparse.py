@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import warnings
 
 import numpy as np
 import pytest
@@ -13,11 +12,10 @@ import torch
 
 import interop
 from interop.errors import HandOffError, RefusedError
-from interop.kit import quiet
 from interop_plugins.sparse import canonical
-from interop_plugins.sparse.describe import memory
 from tests.cases import together
 from tests.plugins.test_scipy import SUMMED, instances
+from tests.plugins.values import start
 
 DENSE = np.array([[0, 1, 0, 4], [2, 0, 0, 0], [0, 3, 5, 0]])
 FORMATS = ("coo", "gcxs.csr", "gcxs.csc", "dok")
@@ -68,17 +66,6 @@ def numbers(value):
     return value.toarray() if sp.issparse(value) else value.todense()
 
 
-def state(value):
-    """Return all that must not change."""
-    if isinstance(value, sparse.DOK):
-        return list(value.data.items())
-    return [(start(array), array.strides, array.tolist()) for array in components(value)]
-
-
-def start(array):
-    return array.__array_interface__["data"][0]
-
-
 def shared(value, result):
     """Return how many of the components of a result share memory with those of a value."""
     return sum(any(np.shares_memory(a, b) for a in components(value)) for b in components(result))
@@ -87,38 +74,11 @@ def shared(value, result):
 # ------------------------------------------------------------------ describing
 
 
-@pytest.mark.parametrize("layout", FORMATS)
-@together("dtype", DTYPES)
-def test_the_spec_of_a_sparse_array_has_layout_and_stored_elements(layout, dtype):
-    """The spec says the layout, dtype, shape and number of stored elements."""
-    spec = interop.spec(make(layout, DENSE.astype(dtype)))
-    assert (spec.format, spec.dtype, spec.device) == (f"sparse.{layout}", dtype, "cpu")
-    assert (spec.shape, spec.nnz, spec.traits) == ((3, 4), 5, set())
-
-
 @pytest.mark.parametrize("shape", [(), (5,), (2, 3, 4)])
 def test_described_of_other_axes(shape):
     """A GCXS array of other than two axes is a format of its own."""
     assert interop.spec(make("gcxs", np.ones(shape))).format == "sparse.gcxs.nd"
     assert interop.spec(make("coo", np.ones(shape))).shape == shape
-
-
-def test_described_memory():
-    """Traits of memory are those of any component."""
-    coords, data = np.array([[0, 1], [1, 0]]), np.ones(2)
-    locked = data.copy()
-    locked.flags.writeable = False
-    wide = np.repeat(coords, 2, axis=1)[:, ::2]
-    for arrays, traits in (
-        ((coords, locked), {"readonly"}),
-        ((wide, data), {"noncontiguous"}),
-        ((coords, data[::-1]), {"noncontiguous", "negative_strides"}),
-        ((coords, np.broadcast_to(1.0, 2)), {"noncontiguous", "broadcast", "readonly"}),
-        ((coords, data.astype(">f8")), {"byteswapped"}),
-    ):
-        value = sparse.COO(*arrays, (2, 2), has_duplicates=False, sorted=True)
-        assert interop.spec(value).traits == traits
-        assert (interop.convert(value, to="numpy") == [[0, 1], [1, 0]]).all()
 
 
 def test_order_is_checked_once_for_a_value():
@@ -145,65 +105,6 @@ TARGETS = (
     "numpy",
     "torch",
 )
-SOURCES = (*TARGETS[:4], *TARGETS[4:7], *TARGETS[8:11])
-
-
-PAIRS = [(a, b) for a in SOURCES for b in TARGETS if "sparse" in {a[:6], b[:6]}]
-
-
-@pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_every_pair(source, target):
-    """Each result has the numbers and the dtype, shared as planned; the source stays as it was."""
-    for dtype in ("float64", "bool", "complex64"):
-        dense = DENSE.astype(dtype)
-        library, _, layout = source.partition(".")
-        value = make(layout, dense) if library == "sparse" else foreign(source, dense)
-        before = state(value)
-        route = interop.plan(value, to=target)
-        with interop.trace() as receipts:
-            result = interop.convert(value, to=target)
-        assert interop.spec(result).format == target
-        assert numbers(result).dtype == dense.dtype
-        assert (numbers(result) == dense).all()
-        if components(value) and target not in ("numpy", "torch"):
-            assert bool(shared(value, result)) == route.aliases == receipts[0].aliased
-        assert state(value) == before
-        copied = interop.convert(value, to=target, copy=True)
-        assert (numbers(copied) == dense).all()
-        assert not shared(value, copied)
-
-
-@pytest.mark.parametrize("index", ["int32", "int64"])
-@pytest.mark.parametrize(("mine", "other"), [("gcxs.csr", "csr"), ("gcxs.csc", "csc")])
-def test_two_axes_share_all_three_arrays(mine, other, index):
-    """GCXS arrays of two axes share their memory with SciPy's and torch's compressed arrays."""
-    theirs = foreign(f"scipy.{other}", DENSE.astype("float32"))
-    theirs.indices, theirs.indptr = theirs.indices.astype(index), theirs.indptr.astype(index)
-    value = interop.convert(theirs, to=f"sparse.{mine}", copy=False)
-    assert type(value) is sparse.GCXS
-    assert [start(a) for a in components(value)] == [start(a) for a in components(theirs)]
-    assert value.indices.dtype == index
-    for target in (f"scipy.{other}", f"torch.sparse_{other}"):
-        back = interop.convert(value, to=target, copy=False)
-        assert shared(value, back) == 3
-        again = interop.convert(back, to="sparse.gcxs", copy=False)
-        assert [start(a) for a in components(again)] == [start(a) for a in components(value)]
-        assert again.compressed_axes == value.compressed_axes
-
-
-def test_coordinates_in_one_array_are_shared_with_torch():
-    """A coalesced COO tensor and a COO array of 64-bit coordinates share their memory."""
-    tensor = torch.from_numpy(DENSE.astype("float64")).to_sparse().coalesce()
-    value = interop.convert(tensor, to="sparse.coo", copy=False)
-    assert [start(a) for a in components(value)] == [
-        tensor._values().data_ptr(),
-        tensor._indices().data_ptr(),
-    ]
-    back = interop.convert(value, to="torch.sparse_coo", copy=False)
-    assert back.is_coalesced()
-    assert back._indices().data_ptr() == tensor._indices().data_ptr()
-    back._values()[0] = 7
-    assert value.data[0] == tensor.coalesce().values()[0] == 7
 
 
 @pytest.mark.parametrize("index", ["int8", "uint16", "int32", "uint64"])
@@ -228,24 +129,6 @@ def test_pointers_do_not_overflow_narrow_coordinates():
     value = sparse.COO(coo.coords.astype("int8"), coo.data, coo.shape)
     for target in ("sparse.gcxs.csr", "sparse.gcxs.csc", "scipy.csr"):
         assert (numbers(interop.convert(value, to=target)) == dense).all()
-
-
-def test_coordinates_that_lie_apart_are_copied():
-    """SciPy's rows of coordinates become one array by a copy, and the values are shared."""
-    theirs = foreign("scipy.coo", DENSE.astype("float32"))
-    value = interop.convert(theirs, to="sparse.coo")
-    assert start(value.data) == start(theirs.data)
-    assert interop.plan(theirs, to="sparse.coo").effects == {"copy"}
-    with pytest.raises(RefusedError, match="copy"):
-        interop.convert(theirs, to="sparse.coo", copy=False)
-
-
-def test_coordinates_are_handed_out_as_views():
-    """SciPy's rows of coordinates are those of the COO array."""
-    value = make("coo")
-    result = interop.convert(value, to="scipy.coo", copy=False)
-    assert [start(row) for row in result.coords] == [start(row) for row in value.coords]
-    assert result.has_canonical_format
 
 
 def test_named_targets():
@@ -285,15 +168,6 @@ def test_any_number_of_axes(layout, shape):
         result = interop.convert(value, to=target)
         assert (numbers(result) == dense).all()
         assert (numbers(interop.convert(result, to="sparse.coo")) == dense).all()
-
-
-@pytest.mark.parametrize("layout", FORMATS)
-def test_dtype_is_that_of_the_result(layout):
-    """A dtype that is asked for is that of the result."""
-    for target in ("sparse.coo", "sparse.dok", "scipy.csr", "numpy"):
-        result = interop.convert(make(layout), to=target, dtype="float32")
-        assert numbers(result).dtype == "float32"
-        assert (numbers(result) == DENSE).all()
 
 
 def test_dtypes_that_numba_does_not_know():
@@ -371,34 +245,6 @@ def lying(coords, data, shape=(3, 4)):
     return sparse.COO(*arrays, shape, has_duplicates=False, sorted=True)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_coordinates_that_are_not_as_promised(target):
-    """Coordinates out of order or given twice are sorted and summed, never read wrongly."""
-    value = lying([[2, 0, 2, 0], [1, 3, 1, 0]], [1, 2, 3, 4])
-    assert interop.spec(value).traits == {"uncoalesced"}
-    before = state(value)
-    expected = np.zeros((3, 4))
-    expected[[2, 0, 0], [1, 3, 0]] = 4, 2, 4
-    assert (numbers(interop.convert(value, to=target)) == expected).all()
-    assert state(value) == before
-
-
-@pytest.mark.parametrize("axes", [(0,), (1,)])
-@pytest.mark.parametrize("target", TARGETS)
-def test_rows_that_are_not_sorted(target, axes):
-    """Rows of a GCXS array out of order or with duplicates are sorted and summed."""
-    arrays = np.array([1.0, 2, 3, 4, 5]), np.array([2, 0, 1, 1, 0]), np.array([0, 2, 4, 5])
-    value = sparse.GCXS(arrays, (3, 3), axes)
-    before = state(value)
-    expected = np.array([[2, 0, 1], [0, 7, 0], [5, 0, 0]])
-    expected = expected.T if axes == (1,) else expected
-    result = interop.convert(value, to=target)
-    assert (numbers(result) == expected).all()
-    assert state(value) == before
-    if target.startswith("torch.sparse_cs"):
-        assert (np.diff(components(result)[2]) > 0).tolist() == [True, False, False]
-
-
 def test_unsorted_and_uncoalesced_values_are_sorted_in_a_copy():
     """SciPy's unsorted rows, and torch's uncoalesced tensors, become sorted arrays; not in place."""
     arrays = np.array([1.0, 2, 3]), np.array([2, 0, 0]), np.array([0, 3, 3])
@@ -455,36 +301,6 @@ def test_room_behind_the_elements_is_left_out():
         assert (numbers(interop.convert(value, to=target)) == [[1, 0, 0], [0, 2, 0]]).all()
 
 
-def test_foreign_byte_order_is_not_handed_to_numba():
-    """Elements in foreign byte order arrive in the machine's."""
-    theirs = foreign("scipy.csr", DENSE.astype("float64"))
-    theirs.data = theirs.data.astype(">f8")
-    for target in ("sparse.gcxs.csr", "sparse.coo"):
-        result = interop.convert(theirs, to=target)
-        assert result.dtype.isnative
-        assert (numbers(result) == DENSE).all()
-
-
-def test_read_only_memory_is_shared_only_where_that_can_be_said():
-    """SciPy's arrays keep the flag of a read-only component, and torch gets a copy."""
-    value = make("coo", DENSE.astype("float64"))
-    value.data.flags.writeable = False
-    assert not interop.convert(value, to="scipy.coo", copy=False).data.flags.writeable
-    assert not shared(value, interop.convert(value, to="torch.sparse_coo"))
-
-
-@pytest.mark.parametrize("trait", ["requires grad", "hybrid"])
-def test_tensors_with_more_than_elements(trait):
-    """A tensor's graph is left behind; elements that are arrays themselves are refused."""
-    if trait == "hybrid":
-        tensor = torch.ones(2, 3).to_sparse(1)
-        with pytest.raises(RefusedError, match="hybrid"):
-            interop.convert(tensor, to="sparse.coo", forbid="densify")
-    else:
-        tensor = torch.eye(2).to_sparse().coalesce().requires_grad_()
-        assert (interop.convert(tensor, to="sparse.coo").todense() == np.eye(2)).all()
-
-
 def test_too_large_to_be_dense():
     """Shapes beyond memory are refused when dense, and pass from layout to layout."""
     places = np.array([[0, 2**40], [2**41, 1], [3, 4]])
@@ -494,14 +310,6 @@ def test_too_large_to_be_dense():
         interop.convert(value, to="numpy")
     lies = lying(places[:, ::-1], [2, 1], (2**42,) * 3)  # a flat index would overflow
     assert (interop.convert(lies, to="sparse.coo").coords == places).all()
-
-
-def test_memory_of_a_sparse_array_is_that_of_its_components():
-    """The memory of a sparse array is that of its component arrays."""
-    for layout in FORMATS[:3]:
-        value = make(layout)
-        assert memory(value) == tuple((start(a), a.nbytes) for a in components(value))
-    assert memory(make("dok")) == ()
 
 
 @pytest.mark.parametrize("target", ["numpy", "sparse.coo", "sparse.gcxs.csr", "scipy.csr"])
@@ -565,16 +373,6 @@ def test_sorted_arrays_stay_known_to_be_sorted():
         ).has_canonical_format
 
 
-@pytest.mark.parametrize("number", [0.0, 1.5])
-def test_a_scalar_is_copied(number):
-    """The value of an array without axes is not shared, as no value of a dense array is."""
-    scalar = np.array(number)
-    result = interop.convert(scalar, to="sparse.coo", copy=True)
-    assert not np.shares_memory(result.data, scalar)
-    scalar[...] = 7
-    assert float(result.todense()) == number
-
-
 @pytest.mark.parametrize("dtype", [None, "float32"])
 @pytest.mark.parametrize("target", ["sparse.coo", "sparse.dok", "sparse.gcxs.nd", "numpy"])
 @pytest.mark.parametrize("numbers", [[], [1.0], [1.0, 2.0]])
@@ -594,23 +392,3 @@ def test_a_value_of_no_axes(library, numbers, target, dtype):
     result = interop.convert(value, to=target, dtype=dtype)
     assert interop.spec(result).shape == ()
     assert interop.convert(result, to="numpy") == sum(numbers)
-
-
-def test_torch_is_not_heard_when_it_checks_nothing(monkeypatch):
-    """What torch 2.11 says once of tensors that it is told not to check does not reach the user."""
-    said, make = [], torch.sparse_coo_tensor
-
-    def warn_once(*arguments, **keywords):
-        if not said:
-            said.append("Sparse invariant checks are implicitly disabled. Memory errors …")
-            warnings.warn(said[0], UserWarning, stacklevel=2)
-        return make(*arguments, **keywords)
-
-    monkeypatch.setattr(torch, "sparse_coo_tensor", warn_once)
-    monkeypatch.setattr(quiet, "_silenced", set())
-    value = sparse.COO.from_numpy(np.eye(3))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        tensor = interop.convert(value, to="torch.sparse_coo")
-    assert tensor.to_dense().tolist() == np.eye(3).tolist()
-    assert len(said) == 1
