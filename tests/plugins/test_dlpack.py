@@ -102,6 +102,15 @@ def test_numpy_shares_every_layout(layout, kind):
     assert result.flags.writeable == (array.flags.writeable and kind is Producer)
 
 
+def test_a_fast_path_sees_a_change():
+    """A read-only value of a type that took the fast path before becomes a read-only array."""
+    locked = matrix()
+    locked.flags.writeable = False
+    assert interop.convert(Producer(matrix()), to="numpy").flags.writeable
+    assert not interop.convert(Producer(locked), to="numpy").flags.writeable
+    assert interop.convert(Producer(matrix().astype("int8")), to="numpy").dtype == "int8"
+
+
 @pytest.mark.parametrize("kind", [Producer, LegacyProducer])
 def test_the_result_keeps_the_memory_alive(kind):
     """The memory lives as long as the view and no longer."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import array
 import ctypes
-import gc
 import mmap
 import pickle
 import subprocess
 import sys
 import textwrap
-import weakref
 from typing import Any
 
 import ml_dtypes
@@ -250,19 +248,6 @@ def test_numpy_sees_what_was_checked():
 
     source = matrix()
     check_view(interop.convert(Fickle(), to="numpy"), source)
-
-
-def test_interface_keeps_its_owner_alive():
-    """The value lives as long as the view of its memory, and no longer."""
-    value = Interface(matrix())
-    owner = weakref.ref(value)
-    result = interop.convert(value, to="numpy")
-    del value
-    gc.collect()
-    np.testing.assert_array_equal(result, matrix())
-    del result
-    gc.collect()
-    assert owner() is None
 
 
 def test_interface_over_a_buffer():

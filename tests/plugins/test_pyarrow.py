@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from functools import partial
-
-import jax
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -15,15 +11,10 @@ import interop
 from interop.errors import BadRequestError, RefusedError
 from interop_plugins.pyarrow import describe, dtypes
 from tests.cases import together
+from tests.plugins.values import data, same, start
 
 NUMBERS = sorted(dtypes.NUMBERS)
 DTYPES = sorted(dtypes.DTYPES)
-ARRAYS = (
-    "pyarrow",
-    "pyarrow.chunked_array",
-    "pyarrow.fixed_shape_tensor",
-    "pyarrow.fixed_size_list",
-)
 
 
 def numbers(name, shape=(6,)):
@@ -42,20 +33,6 @@ def array(name, nulls=False):
     return pa.array(a, type=dtypes.arrow_type(name), mask=mask)
 
 
-def same(a, b):
-    """Tell whether two arrays are of one dtype and shape, and equal bit for bit."""
-    return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
-
-
-def start(a):
-    return a.__array_interface__["data"][0]
-
-
-def data(value):
-    """Return the address of the first element of a flat array."""
-    return value.buffers()[1].address + value.offset * value.type.bit_width // 8
-
-
 def filled(name):
     """Return the numbers of `array(name, nulls=True)` after the fill rule."""
     expected = numbers(name)
@@ -63,20 +40,7 @@ def filled(name):
     return expected
 
 
-def labels(route):
-    return [step.label for step in route.steps]
-
-
 # ------------------------------------------------------------------ describing
-
-
-@pytest.mark.parametrize("name", DTYPES)
-def test_the_spec_of_an_arrow_array_says_that_memory_never_changes(name):
-    """The spec has dtype, shape, device and bytes, and says that the memory never changes."""
-    spec = interop.spec(array(name))
-    assert (spec.format, spec.dtype, spec.device) == ("pyarrow", name, "cpu")
-    assert (spec.shape, spec.traits, spec.nbytes) == ((6,), {"immutable"}, numbers(name).nbytes)
-    assert interop.spec(array(name, nulls=True)).traits == {"immutable", "masked"}
 
 
 def test_nulls_are_those_of_the_slice():
@@ -143,23 +107,6 @@ def test_to_numpy_is_shared_and_read_only(name, rows):
     assert same(value.to_numpy(), expected)
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-def test_to_torch_is_shared(name):
-    """torch shares the memory of an array unless that is forbidden; then it gets a copy."""
-    value = array(name)[1:]
-    for _ in range(3):
-        result = interop.convert(value, to="torch")
-        assert result.data_ptr() == data(value)
-        assert same(result.numpy(), numbers(name)[1:])
-    assert interop.plan(value, to="torch").effects == {"alias_immutable"}
-    for keywords in ({"copy": True}, {"forbid": "alias_immutable"}):
-        copied = interop.convert(value, to="torch", **keywords)
-        assert copied.data_ptr() != data(value)
-        copied.zero_()
-    assert same(value.to_numpy(), numbers(name)[1:])
-    assert interop.convert(value[:0], to="torch").shape == (0,)
-
-
 def test_memory_flagged_read_only_is_copied_for_torch(loaded):
     """Memory that cannot be written does not reach torch, by no fast path and no detour."""
     plain = array("int32")
@@ -222,18 +169,6 @@ def test_truth_values_of_a_byte_each():
         interop.convert(value, to="numpy")
     result = interop.convert(value, to="numpy", allow="drop_mask")
     assert result.tobytes() == b"\0\1\1\1\0"
-
-
-def test_views_outlive_the_array():
-    """What shares the memory of an array keeps it alive."""
-    for target in ("numpy", "torch"):
-        value = pa.array(np.arange(100_000.0) + 1)
-        result = interop.convert(pa.concat_arrays([value]), to=target, copy=False)
-        del value
-        gc.collect()
-        other = [np.zeros(100_000) for _ in range(5)]
-        assert float(result.sum()) == 5000050000
-        del other
 
 
 # ------------------------------------------------------------------ nulls
@@ -319,27 +254,6 @@ def test_masked_numbers_of_the_other_byte_order():
 # ------------------------------------------------------------------ into Arrow
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize("source", ["numpy", "torch"])
-def test_into_arrow_is_shared(source, name):
-    """An array or tensor in one block becomes an Arrow array that keeps the same memory alive."""
-    a = numbers(name)
-    value = a if source == "numpy" else torch.from_numpy(a)
-    for _ in range(3):
-        result = interop.convert(value, to="pyarrow", copy=None)
-        assert result.type == dtypes.arrow_type(name)
-        assert (data(result), result.null_count) == (start(a), 0)
-        result.validate(full=True)
-    copied = interop.convert(value, to="pyarrow", copy=True)
-    assert data(copied) != start(a)
-    address = start(a)
-    del a, value
-    gc.collect()
-    assert data(result) == address
-    assert same(result.to_numpy(), numbers(name))
-    assert same(copied.to_numpy(), numbers(name))
-
-
 @together(
     "odd",
     [
@@ -403,27 +317,6 @@ def test_dtypes_that_arrow_lacks():
         interop.convert(np.ones(2, "c8"), to="pyarrow")
     with pytest.raises(RefusedError, match="narrow"):
         interop.convert(np.ones(2, "g"), to="pyarrow")
-
-
-@pytest.mark.parametrize("source", ["float64", "int64", "bool", "float16"])
-@together("target", DTYPES)
-def test_casts_are_numpys(source, target):
-    """The result has the dtype asked for, with or without nulls, and is cast as NumPy casts."""
-    expected = numbers(source).astype(target)
-    for to in ("pyarrow", "numpy", "torch"):
-        plain = interop.convert(array(source), to=to, dtype=target)
-        assert same(np.array(interop.convert(plain, to="numpy")), expected)
-    result = interop.convert(array(source, nulls=True), to="pyarrow", dtype=target)
-    assert (result.null_count, result.type) == (3, dtypes.arrow_type(target))
-    assert result.to_pylist()[::2] == pa.array(expected).to_pylist()[::2]
-
-
-def test_jax_and_back():
-    """JAX's arrays, which never change either, are shared with Arrow, both ways."""
-    value = jax.numpy.arange(6.0)
-    result = interop.convert(value, to="pyarrow", copy=False)
-    assert result.to_pylist() == list(range(6))
-    assert (interop.convert(result, to="jax") == value).all()
 
 
 def test_not_written_into():
@@ -508,24 +401,7 @@ def test_refusals_of_other_arrow_types_name_the_type(name, target):
         interop.convert(value[0], to=target, allow="drop_mask")
 
 
-def test_devices_are_named():
-    """An array on another device is refused, and the refusal names the device."""
-    spec = interop.make_spec("pyarrow", "float32", device="cuda:1", shape=(3,))
-    with pytest.raises(RefusedError, match="not on cuda:1"):
-        interop.plan(spec, to="torch")
-
-
 # ------------------------------------------------------------------ chunks
-
-
-def test_one_chunk_is_shared():
-    """A chunked array of one chunk is shared like that chunk."""
-    chunk = array("int16")[1:]
-    value = pa.chunked_array([chunk])
-    assert interop.spec(value).traits == {"immutable"}
-    assert start(interop.convert(value, to="numpy", copy=False)) == data(chunk)
-    assert interop.convert(value, to="torch", copy=False).data_ptr() == data(chunk)
-    assert data(interop.convert(value, to="pyarrow", copy=False)) == data(chunk)
 
 
 @pytest.mark.parametrize("name", DTYPES)
@@ -552,32 +428,6 @@ def test_chunks_are_put_together(name):
 
 
 # ------------------------------------------------------------------ tensors
-
-
-@pytest.mark.parametrize("name", NUMBERS)
-@together(
-    "odd", [lambda a: a, lambda a: a.T, lambda a: a[1:, ::2], lambda a: a[:0], lambda a: a[1, 1]]
-)
-def test_tensors_are_shared_both_ways(odd, name):
-    """A tensor has strides, so it shares any array that is walked forwards."""
-    a = odd(np.array(numbers(name, (3, 4))))
-    value = interop.convert(a, to="pyarrow.tensor", copy=None if a.ndim == 0 else False)
-    assert value.shape == a.shape
-    assert (
-        dict(zip(value.shape, value.strides, strict=True))
-        == dict(zip(a.shape, a.strides, strict=True))
-        or not a.size
-    )
-    back = interop.convert(value, to="numpy", copy=False)
-    assert same(back, a)
-    assert back.flags.writeable
-    assert start(back) == start(a) or not a.size or not a.ndim
-    tensor = interop.convert(value, to="torch", copy=False)
-    assert same(tensor.numpy(), a)
-    copied = interop.convert(value, to="pyarrow.tensor", copy=True)
-    assert same(np.array(copied.to_numpy()), np.array(a))
-    copied.to_numpy()[...] = 0
-    assert same(back, a)
 
 
 def test_tensors_over_read_only_memory():
@@ -760,31 +610,6 @@ def test_the_memory_of_every_array_is_known():
         interop.convert(numbers("int32", (2, 3)), to="pyarrow.fixed_shape_tensor")
         interop.convert(numbers("int32", (2, 3)), to="pyarrow.tensor")
     assert [receipt.aliased for receipt in receipts] == [True, False, True, True]
-
-
-@pytest.mark.parametrize("name", ["float32", "bool"])
-def test_threads_share_one_array(name):
-    """Many threads read one array at once and see the same numbers."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    value = pa.array(numbers(name, (1000,)))
-    with ThreadPoolExecutor(8) as pool:
-        for result in pool.map(partial(interop.convert, to="numpy"), [value] * 64):
-            assert same(result, numbers(name, (1000,)))
-
-
-@pytest.mark.parametrize("shape", [(1,), (1, 6), (1, 0, 2)])
-def test_an_axis_of_one_element_may_go_backwards_in_a_tensor(shape: tuple[int, ...]) -> None:
-    """A stride that is never taken does not matter: the tensor shares the memory."""
-    array = np.arange(np.prod(shape), dtype="float32").reshape(shape)[::-1]
-    result = interop.convert(array, "pyarrow.tensor", copy=False)
-    assert result.to_numpy().tobytes() == array.tobytes()
-    assert result.shape == shape
-    if array.size:
-        assert result.to_numpy().ctypes.data == array.ctypes.data
-
-
-# ------------------------------------------------------------------ other libraries' arrays
 
 
 # ---------------------------------------------------------------------- lists

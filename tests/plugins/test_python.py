@@ -227,12 +227,6 @@ def test_an_integer_that_jax_has_no_room_for_is_refused() -> None:
         interop.convert(2**40, to="jax", dtype="int64")
 
 
-def test_to_numpy_is_a_copy():
-    """Lists have no memory to share."""
-    with pytest.raises(RefusedError, match="copy"):
-        interop.convert([1.0], to="numpy", copy=False)
-
-
 def test_to_python_returns_python_as_it_is():
     """What is Python's already is returned as it is."""
     for value in ([1, [2.0]][0:1], (1, 2), 1.5, True, 3, [[1.0], [2.0]]):
@@ -384,15 +378,6 @@ def test_to_python(name, shape):
     assert np.shape(result) == shape
 
 
-@together("name", NAMES)
-def test_scalars_to_python(name):
-    """An array scalar becomes one number, as ``item`` gives it."""
-    scalar = np.ones(1, "int8").astype(dtype_of(name))[0]
-    result = interop.convert(scalar, to="python")
-    assert type(result) is KINDS[DTYPES[name].kind]
-    assert result == scalar
-
-
 @pytest.mark.parametrize("name", ["float32", "int64", "bfloat16"])
 def test_to_python_from_any_layout(name):
     """The layout of the memory does not show in a list."""
@@ -403,14 +388,6 @@ def test_to_python_from_any_layout(name):
         assert interop.convert(odd, to="python") == odd.tolist()
     if name != "bfloat16":
         assert interop.convert(a.astype(a.dtype.newbyteorder()), to="python") == a.tolist()
-
-
-@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3)])
-@pytest.mark.parametrize("name", ["bool", "int32", "float64", "bfloat16"])
-def test_empty_to_python(name, shape):
-    """An empty array becomes what ``tolist`` makes of it."""
-    a = np.zeros(shape, dtype_of(name))
-    assert interop.convert(a, to="python") == a.tolist()
 
 
 def test_special_numbers():

@@ -207,13 +207,6 @@ def test_jagged_tensors_that_are_not_plain():
         interop.convert(pairs.transpose(1, 2), to="numpy", allow="pad")
 
 
-def test_offsets_that_lead_outside_never_reach_arrow():
-    """Offsets beyond the values, which torch does not check, are refused before."""
-    value = torch.nested.nested_tensor_from_jagged(torch.arange(2.0), torch.tensor([0, 1, 9]))
-    with pytest.raises(HandOffError, match="has offsets from 0 to 9"):
-        interop.convert(value, to="pyarrow.list")
-
-
 @pytest.mark.extra("awkward")
 @together("shape", [(0,), (3,), (0, 3), (2, 0), (2, 3), (2, 3, 4), (0, 3, 4), (2, 3, 0)])
 def test_awkward_arrays_that_are_blocks_are_cast_and_copied(shape):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ import interop
 from interop import QuantizedArray
 from interop.errors import RefusedError
 from tests.cases import together
+from tests.plugins.values import address
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of its own dependencies, as it is imported
@@ -128,14 +128,6 @@ def int4_numbers(value: Any, codes: torch.Tensor) -> torch.Tensor:
     return (codes.float() * scale + zero).to(value.dtype)
 
 
-def as_numpy(dense: torch.Tensor) -> np.ndarray:
-    return interop.convert(dense, to="numpy")
-
-
-def address(array: Any) -> int:
-    return array.data_ptr() if isinstance(array, torch.Tensor) else array.ctypes.data
-
-
 def assert_same_bits(result: Any, expected: torch.Tensor) -> None:
     """Assert that two dense arrays have the same bits."""
     assert type(result) in (torch.Tensor, np.ndarray)
@@ -226,31 +218,6 @@ def test_a_copy_owns_all_of_its_parts() -> None:
             assert address(part) not in inner
             part[...] = 0
     assert torch.equal(own_numbers(value), before)
-
-
-def test_the_result_outlives_the_source() -> None:
-    """Shared codes stay alive with the array that shares them."""
-    value = CODED["int8 per row"][0](torch.float32)
-    expected = own_numbers(value)
-    array = interop.convert(value, to="quantized.numpy")
-    del value
-    gc.collect()
-    torch.full((48, 64), 7, dtype=torch.int8)
-    assert_same_bits(interop.convert(array, to="numpy"), expected)
-
-
-def test_the_source_is_left_alone() -> None:
-    """Whatever is made of a tensor, its parts are the same objects with the same elements."""
-    for name in ("int8 asymmetric group", "float8 per block", "intx asymmetric"):
-        value = CODED[name][0](torch.float32)
-        parts = {n: part for n, part in vars(value).items() if isinstance(part, torch.Tensor)}
-        before = {n: part.clone() for n, part in parts.items()}
-        for to in ("torch", "numpy", "quantized.numpy", "quantized.torch"):
-            interop.convert(value, to=to)
-            interop.convert(value, to=to, copy=True)
-        for n, part in parts.items():
-            assert getattr(value, n) is part
-            assert torch.equal(part.float(), before[n].float())
 
 
 def test_dequantizing_needs_permission() -> None:

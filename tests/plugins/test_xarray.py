@@ -61,20 +61,6 @@ def test_numpy_inside(kind, dtype, shape):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_torch_shares(kind):
-    """Other frameworks share the memory of the array inside, if it can be written."""
-    array = sample("float32")
-    tensor = interop.convert(labelled(kind, array), to="torch", copy=False)
-    assert tensor.data_ptr() == array.ctypes.data
-    array.flags.writeable = False
-    tensor = interop.convert(labelled(kind, array), to="torch")
-    assert tensor.data_ptr() != array.ctypes.data
-    assert interop.convert(labelled(kind, array.T[::-1]), to="torch").tolist() == (
-        array.T[::-1].tolist()
-    )
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_a_sparse_array_inside(kind):
     """A sparse array inside stays sparse on the way to other sparse formats."""
     array = sparse.COO(sample("float64"))
