@@ -215,15 +215,7 @@ def _lying(lie: str, kind: str) -> Conversion:
     return Conversion("a", kind, lying)
 
 
-@pytest.mark.parametrize("lie", ["dtype", "shape", "format", "device"])
-def test_a_plugin_that_breaks_its_promise_is_caught(empty: Interop, lie: str) -> None:
-    """The first result of a route is compared with the plan, and the lie is named."""
-    empty.register(toy("a"), toy("b"), _lying(lie, "b"))
-    with pytest.raises(ConversionError, match=r"lying promised b float32 \(2,\)"):
-        empty.convert(Box("a", [1.0, 2.0]), to="b")
-
-
-@pytest.mark.parametrize("lie", ["dtype", "shape", "device"])
+@pytest.mark.parametrize("lie", ["dtype", "shape", "device", "format"])
 @pytest.mark.parametrize("traced", [False, True])
 def test_the_step_that_broke_its_promise_is_named(empty: Interop, lie: str, traced: bool) -> None:
     """The first result of every step is compared, so that no later step is blamed for a lie."""
@@ -235,7 +227,7 @@ def test_the_step_that_broke_its_promise_is_named(empty: Interop, lie: str, trac
 
     empty.register(toy("a"), toy("b"), toy("c"), _lying(lie, "b"), Conversion("b", "c", honest))
     block = interop.trace() if traced else nullcontext()
-    with block, pytest.raises(ConversionError, match=r"^lying promised b") as caught:
+    with block, pytest.raises(ConversionError, match=r"^lying promised b float32 \(2,\)") as caught:
         empty.convert(Box("a", [1.0, 2.0]), to="c")
     assert (caught.value.step, caught.value.distribution) == ("lying", "run time")
     assert calls == []
@@ -413,13 +405,6 @@ def test_a_dtype_that_nothing_has_is_not_compared(empty: Interop) -> None:
     with pytest.raises(ConversionError, match="promised b float32"):
         empty.convert(Box("a", [1.0]), to="b")
     assert empty.convert(Box("a", []), to="b").kind == "b"
-
-
-def test_describe_is_what_spec_returns(empty: Interop) -> None:
-    """`spec` returns what the format's own `describe` does."""
-    empty.register(toy("a"))
-    box = Box("a", [1.0, 2.0])
-    assert empty.spec(box) == describe(box) == make_spec("a", "float32", shape=(2,))
 
 
 def test_stream_reaches_only_the_steps_that_want_it(empty: Interop) -> None:

@@ -573,17 +573,6 @@ def test_a_dropped_instance_is_freed() -> None:
         assert freed() is None
 
 
-def test_a_trace_sees_what_a_fast_path_would_convert() -> None:
-    """Inside a trace the same conversion leaves a receipt, by convert and by a converter."""
-    array = np.zeros(3)
-    converter = interop.converter("numpy")
-    assert interop.convert(array, "numpy") is converter(array) is array
-    with interop.trace() as receipts:
-        interop.convert(array, "numpy")
-        converter(array)
-    assert len(receipts) == 2
-
-
 # ---------------------------------------------------------------------- large values
 
 

@@ -21,25 +21,6 @@ def _copy_one(mine: Interop) -> object:
     return mine.convert(Grid(np.ones(3)), "grid", copy=True)
 
 
-@conversion_liar("copy", "values", "status 7 when copy")
-def exits_at_once(grid: Grid) -> Grid:
-    """Ends the process."""
-    os._exit(7)
-
-
-@conversion_liar("copy", "values", "died of SIGABRT when copy")
-def aborts(grid: Grid) -> Grid:
-    """Aborts the process."""
-    os.abort()
-
-
-@conversion_liar("copy", "values", "SIGSEGV when copy")
-def reads_nowhere(grid: Grid) -> Grid:
-    """Reads no memory."""
-    ctypes.string_at(1, 8)
-    return grid
-
-
 @format_liar("fill", "fill", "status 3")
 def fill_exits(out: Grid, grid: Grid) -> None:
     """Ends the process in fill."""

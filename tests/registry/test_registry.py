@@ -13,7 +13,7 @@ import interop
 from interop import Conversion, Cost, DtypeNames, Format, Interop
 from interop._model.provenance import Provenance
 from interop._registry.registry import Registry
-from interop.errors import ConflictError, PluginError
+from interop.errors import ConflictError
 from interop.plugin import Autodiff, Container, Copy, Declaration, make_spec
 from interop.plugin.advanced import Namespaces, NoTrace, Problems
 from tests.toys import Box, copy, labels, toy, view
@@ -103,19 +103,6 @@ def test_all_or_nothing_is_registered() -> None:
     assert registry.conversions == ()
 
 
-def test_a_plugin_that_fails_on_a_module_is_named() -> None:
-    """It says which module, too, and nothing is registered."""
-    registry = Registry()
-
-    def declare(module: ModuleType) -> list[Format]:
-        raise OSError("disk")
-
-    registry.register([Namespaces(declare)], ONE)
-    with pytest.raises(PluginError, match=r"to=json: .* by one 1\.0, .* OSError: disk"):
-        registry.register_module(json)
-    assert not registry.formats
-
-
 def test_the_first_plugin_that_knows_a_module_declares_it() -> None:
     """What it declares is its own; a module that names a format is not asked about again."""
     registry = Registry()
@@ -161,21 +148,6 @@ def test_registering_is_announced() -> None:
     registry.replace([])
     assert calls == sorted(set(calls))
     assert len(calls) == 2
-
-
-def test_registering_invalidates_what_was_planned(empty: Interop) -> None:
-    """A better conversion registered later is used at once."""
-    empty.register(toy("a"), toy("b"), copy("a", "b"))
-    box = Box("a", [1.0])
-    assert empty.convert(box, to="b").numbers is not box.numbers
-    empty.register(view("a", "b"))
-    assert empty.convert(box, to="b").numbers is box.numbers
-
-
-def test_private_instances_do_not_see_each_other(empty: Interop) -> None:
-    """What is registered in one instance stays there."""
-    empty.register(toy("private"))
-    assert all(format_.name != "private" for format_ in interop.formats())
 
 
 def test_the_decorator_registers_and_returns_the_function(empty: Interop) -> None:
