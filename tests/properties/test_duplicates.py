@@ -98,3 +98,14 @@ def test_duplicates_are_summed_before_a_cast(request_: dict[str, Any], source: s
             assert interop.spec(result).dtype == "int32", target
         assert np.array_equal(_dense(result), expected.T if source == "scipy.csc" else expected)
     assert arrived >= EXPECTED_FORMATS
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "uint32", "uint64"])
+def test_sums_that_torch_cannot_add_overflow_as_others_do(dtype: str) -> None:
+    """Unsigned integers that torch only stores are summed in their own width, without rounding."""
+    half = 2 ** (8 * np.dtype(dtype).itemsize - 1)
+    numbers = torch.tensor(np.array([half, half + 5, half + 1], dtype))
+    value = torch.sparse_coo_tensor(torch.tensor([[0, 0, 1]]), numbers, (3,), check_invariants=True)
+    result = interop.convert(value, to="numpy")
+    assert result.dtype == dtype
+    assert result.tolist() == [5, half + 1, 0]

@@ -92,6 +92,17 @@ def test_a_circle_of_sources_is_told(sources: tuple[str, ...]) -> None:
         sample(instance, Recipe("a", "float32", (3,)))
 
 
+@pytest.mark.parametrize("shape", [(6,), (1, 6), (1,), (1, 1)])
+def test_arrays_of_one_row_have_gaps_for_strides(shape: tuple[int, ...]) -> None:
+    """An array that no order of axes makes noncontiguous has gaps, and one element has none."""
+    recipe = Recipe("numpy", "float32", shape, frozenset({"noncontiguous"}))
+    if shape[-1] > 1:
+        assert interop.spec(sample(interop.default, recipe)).traits == {"noncontiguous"}
+        return
+    with pytest.raises(NoSample, match="has no such strides"):
+        sample(interop.default, recipe)
+
+
 @pytest.mark.extra
 @pytest.mark.parametrize(
     ("name", "trait"),
