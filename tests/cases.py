@@ -11,9 +11,12 @@ import pytest
 
 
 def marked(names: Iterable[str]) -> list[Any]:
-    """Return the cases of ``parametrize``; those that name TensorFlow run where it is installed."""
-    mark = pytest.mark.extra("tensorflow")
-    return [pytest.param(name, marks=mark) if "tensorflow" in name else name for name in names]
+    """Return the cases of ``parametrize``; those that name TensorFlow or Awkward run where it is."""
+    marks = {module: pytest.mark.extra(module) for module in ("awkward", "tensorflow")}
+    return [
+        pytest.param(name, marks=[mark for module, mark in marks.items() if module in name])
+        for name in names
+    ]
 
 
 def together(

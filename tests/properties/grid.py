@@ -73,7 +73,7 @@ class ByDlpack:
         return self.numbers.__dlpack__(**keywords)
 
     def __dlpack_device__(self) -> Any:
-        return 1, 0
+        return self.numbers.__dlpack_device__()
 
 
 def _unaligned() -> np.ndarray:

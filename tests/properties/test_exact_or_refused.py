@@ -20,19 +20,7 @@ from .effort import cases
 #: An instance in which nothing is planned yet.
 FRESH = interop.Interop()
 
-DTYPES = [
-    "bool",
-    "int8",
-    "uint8",
-    "int16",
-    "int32",
-    "int64",
-    "float16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-]
+DTYPES = "bool int8 uint8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
 
 
 @st.composite

@@ -23,13 +23,8 @@ def offer(kind: str, targets: str, usual: int) -> dict[str, int]:
     """Offer things of a kind in a process of their own, and return what has become of them."""
     result = subprocess.run(
         [
-            sys.executable,
-            "-m",
-            "tests.properties.fuzz",
-            kind,
-            targets,
-            str(SEED),
-            str(count(usual)),
+            *(sys.executable, "-m", "tests.properties.fuzz"),
+            *(kind, targets, str(SEED), str(count(usual))),
         ],
         capture_output=True,
         text=True,

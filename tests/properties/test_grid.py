@@ -12,6 +12,7 @@ import pytest
 import interop
 from interop.errors import ConversionError, Declined, InteropError, PluginError
 from interop.plugin import DTYPES
+from tests.cases import marked
 from tests.properties.effort import SEED, TIMES
 from tests.properties.grid import LIBRARIES, REQUESTS, TARGETS, kinds
 from tests.properties.readers import calm, dtype_of, read
@@ -27,10 +28,6 @@ _FAULTS = ConversionError, Declined, PluginError
 _CHANGING = frozenset({"pad", "drop_mask"})
 #: Formats that keep approximations of numbers, or objects.
 _INEXACT = ("torchao", "quantized", "torch.quantized", "python", "awkward", "dlpack")
-_LIBRARIES = [
-    pytest.param(name, marks=pytest.mark.extra(name)) if name in {"awkward", "tensorflow"} else name
-    for name in LIBRARIES
-]
 
 
 def _cases(library: str) -> Iterator[tuple[str, Any, dict[str, Any]]]:
@@ -106,7 +103,7 @@ def _judge(case: str, make: Any, words: dict[str, Any]) -> bool:
     return outcome == "right"
 
 
-@pytest.mark.parametrize("library", _LIBRARIES)
+@pytest.mark.parametrize("library", marked(LIBRARIES))
 def test_every_kind_of_value_becomes_what_was_planned_or_meets_an_error_of_ours(
     library: str,
 ) -> None:

@@ -15,16 +15,12 @@ import torch
 
 import interop
 from interop.errors import RefusedError
+from tests.cases import marked
 
 from .effort import TIMES
 
 _SIZES = (0, 1, 6, 300, 300_000) if TIMES else (0, 1, 6, 20_000)
-_KEYWORDS: tuple[dict[str, Any], ...] = (
-    {},
-    {"copy": True},
-    {"copy": False},
-    {"dtype": "float32"},
-)
+_KEYWORDS: tuple[dict[str, Any], ...] = ({}, {"copy": True}, {"copy": False}, {"dtype": "f4"})
 _TARGETS = ("polars", "scipy", "sparse", "pyarrow", "pandas", "numpy", "torch")
 
 
@@ -102,13 +98,7 @@ def _kind(result: Any) -> tuple[str, bool]:
     return format_, format_ == "awkward" and "var" in str(result.type)
 
 
-_MARKED = [
-    pytest.param(kind, marks=pytest.mark.extra("awkward")) if kind == "awkward" else kind
-    for kind in KINDS
-]
-
-
-@pytest.mark.parametrize("kind", _MARKED)
+@pytest.mark.parametrize("kind", marked(KINDS))
 def test_the_format_depends_on_the_request_and_the_kind_alone(kind: str) -> None:
     """No size, order of elements or of memory, and no length of rows, changes what comes out."""
     for target in (*_TARGETS, kind):

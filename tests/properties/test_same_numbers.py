@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from random import Random
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -18,7 +17,13 @@ import scipy.sparse
 import torch
 
 import interop
-from interop import Cost, Interop
+from interop import Conversion, Cost, Interop
+from interop.plugin import make_spec
+from interop.testing._sample import NoSample, Recipe, varied
+from interop.testing._sample import sample as made
+from tests.inside import format_named, shares_memory
+from tests.properties.readers import dtype_of
+from tests.toys import Box, toy
 
 DTYPES = (
     "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128 "
@@ -32,7 +37,7 @@ def instances() -> tuple[Interop, ...]:
     declared = Interop(costs={})
     keys = [conversion.key for conversion in declared.conversions()]
     formats = [format_.name for format_ in declared.formats()]
-    priced = []
+    priced = [declared]
     for seed in range(4):
         rng = Random(seed)
         priced.append(
@@ -44,11 +49,6 @@ def instances() -> tuple[Interop, ...]:
             )
         )
     return tuple(priced)
-
-
-def dtype_of(name: str) -> np.dtype:
-    """Return NumPy's or ml_dtypes' dtype of a name."""
-    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def sample(name: str) -> np.ndarray:
@@ -93,6 +93,27 @@ def as_bytes(value: Any) -> bytes:
     return value.tobytes()
 
 
+def outcome(instance: Interop, value: Any, request: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return all that may not depend on costs, in a form that can be compared.
+
+    How a sparse result stores its numbers (in which order, with what width of index) depends on the
+    route.
+    """
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            result = instance.convert(value, **request)
+    except interop.InteropError as error:
+        return (type(error),)
+    spec = instance.spec(result)
+    shares = shares_memory(value, result, instance)
+    facts: tuple[object, ...] = (type(result), spec.format, spec.dtype, spec.device, spec.shape)
+    if spec.nnz is None:
+        facts += (spec.traits, shares)
+    elif request.get("copy") is True:
+        facts += (spec.traits & {"readonly", "immutable"}, shares)
+    return *facts, as_bytes(result)
+
+
 def results(value: Any, **keywords: Any) -> list[bytes]:
     """Return the bits that each instance makes of a value."""
     with warnings.catch_warnings():
@@ -115,6 +136,64 @@ def test_a_cast_gives_the_same_numbers_whoever_casts(source: str, target: str) -
         for value in (strided, interop.convert(strided, "torch")):
             casts = (results(value, to=to, dtype=target) for to in ("numpy", "torch"))
             assert len({bits for cast in casts for bits in cast}) == 1
+
+
+ODD = [
+    *(("numpy", t) for t in ("", "noncontiguous", "negative_strides", "readonly", "byteswapped")),
+    *(("torch", t) for t in ("", "noncontiguous", "conj", "neg", "grad")),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "trait"), ODD)
+def test_dense_results_are_the_same_with_any_costs(name: str, trait: str) -> None:
+    """Bits, dtype, shape, device, traits and sharing do not depend on what steps cost."""
+    rng = Random(f"{name} {trait}")
+    first, *others = instances()
+    for source in (*DTYPES, "uint64"):
+        plain = first.convert(np.resize(sample(source), (8, 40)), to=name, copy=True)
+        try:
+            value = varied(format_named(name), plain, frozenset({trait} - {""}))
+        except (interop.errors.Declined, RuntimeError):
+            continue  # there is no such value of this dtype
+        requests: list[dict[str, Any]] = [
+            {"to": to, **dtype, **copy}
+            for to in ("numpy", "torch")
+            for dtype in ({}, *({"dtype": target} for target in DTYPES))
+            for copy in ({}, {"copy": True})
+        ]
+        for request in rng.sample(requests, 14):
+            expected = outcome(first, value, request)
+            assert {outcome(other, value, request) for other in others} == {expected}, request
+
+
+COMPOSITES = [
+    declared.name
+    for declared in interop.formats()
+    if (declared.format.layout or declared.format.index_dtypes) and "cpu" in declared.format.devices
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMPOSITES)
+def test_composite_results_are_the_same_with_any_costs(name: str) -> None:
+    """The same holds of sparse and quantized arrays, whichever library makes them dense."""
+    rng = Random(name)
+    first, *others = instances()
+    dtypes = format_named(name).dtypes & {"float32", "float64", "complex64", "int32", "bool"}
+    targets = ["numpy", "torch", "scipy.csr", "scipy.coo", "torch.sparse_coo", "torch.sparse_csr"]
+    traits = ["", "", "uncoalesced", "noncontiguous", "readonly", "grad"]
+    extras = [{}, {"copy": True}, {"dtype": "float64"}, {"dtype": "float16"}, {"dtype": "int32"}]
+    for _ in range(12):
+        dtype, trait = rng.choice(sorted(dtypes)), rng.choice(traits)
+        recipe = Recipe(name, dtype, (10, 12), frozenset({trait} - {""}), density=0.3)
+        try:
+            value = made(first, recipe)
+        except NoSample:
+            continue
+        request: dict[str, Any] = {"to": rng.choice(targets), **rng.choice(extras)}
+        expected = outcome(first, value, request)
+        assert {outcome(other, value, request) for other in others} == {expected}, request
 
 
 def test_a_cast_in_a_graph_gives_the_same_numbers() -> None:
@@ -235,7 +314,8 @@ def test_a_null_is_nan_where_the_result_has_one(kind: str) -> None:
                 assert set(column[2::3].tolist()) == {3}
 
 
-def test_dequantized_numbers_are_torchs(calm: None) -> None:
+@pytest.mark.filterwarnings("ignore")  # torch says that its quantized tensors will go
+def test_dequantized_numbers_are_torchs() -> None:
     """Every route that dequantizes gives what torch's own dequantize gives."""
     real = torch.rand(40, 30) * 3 - 1
     scales, zeros = torch.rand(40, dtype=torch.float64) / 50 + 0.01, torch.arange(40) - 20
@@ -248,9 +328,44 @@ def test_dequantized_numbers_are_torchs(calm: None) -> None:
             assert set(results(value, to=to)) == {as_bytes(value.dequantize())}
 
 
-@pytest.fixture
-def calm() -> Iterator[None]:
-    """Let torch say that its quantized tensors will go."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+def preferring(*labels: str) -> Interop:
+    """Return an instance for which all but some conversions are slow."""
+    keys = {d.key: d.conversion.label for d in interop.conversions()}
+    return Interop(costs={k: Cost(1e-9 if label in labels else 1e-2) for k, label in keys.items()})
+
+
+def test_no_route_leads_through_a_format_that_keeps_no_dtype() -> None:
+    """Python's lists have no dtype to keep, so that no route leads through them, however quick."""
+    mine = preferring("from_numpy", "to_numpy")
+    for request in ({"to": "numpy", "copy": True}, {"to": "torch", "dtype": "int8"}):
+        route = mine.plan(np.ones(3, "float32"), **request)
+        assert "python" not in {step.after.format for step in route.steps}
+
+
+def test_a_fast_path_for_foreign_values_serves_no_format_that_exports_by_the_protocol() -> None:
+    """The negation that DLPack does not know of is carried out, on the second conversion too."""
+    mine = preferring("resolve_neg", "from_dlpack")
+    numbers = interop.convert(np.arange(6.0), to="torch")
+    for _ in range(2):
+        value = format_named("torch").samples.variants["neg"](numbers)
+        np.testing.assert_array_equal(mine.convert(value, to="numpy"), np.arange(6.0))
+
+
+def test_an_array_put_in_order_is_written_as_it_is() -> None:
+    """A native dtype that is not NumPy's own object of it is not taken for bits."""
+    mine = preferring("copy_to_native", "copy_into_torch")
+    value = np.arange(6.0).astype(">c16")
+    np.testing.assert_array_equal(mine.convert(value, to="torch", copy=True).numpy(), value)
+
+
+def test_fresh_memory_is_writable_whoever_made_it(empty: Interop) -> None:
+    """A library whose arrays never change does not make what somebody was promised for their own."""
+    steps = [
+        Conversion("a", "b", Box, effects=frozenset({"copy"}), adds=frozenset({"immutable"}), name="b"),
+        Conversion("b", "a", Box, takes=frozenset({"immutable"}), name="back"),
+        Conversion("a", "a", Box, effects=frozenset({"copy"}), cost=Cost(1.0), name="copy"),
+    ]  # fmt: skip
+    locked = frozenset({"readonly", "immutable"})
+    empty.register(toy("a", carries=frozenset({"readonly"})), toy("b", carries=locked), *steps)
+    route = empty.plan(make_spec("a", "float32", shape=(4,)), to="a", copy=True)
+    assert [step.label for step in route.steps] == ["copy"]
