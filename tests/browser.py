@@ -8,13 +8,16 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
-__all__ = ["Browser", "missing"]
+import pytest
+
+__all__ = ["Browser", "browser"]
 
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 _FLAGS = (
@@ -22,11 +25,6 @@ _FLAGS = (
     "--disable-background-networking --disable-component-update --disable-sync "
     "--disable-dev-shm-usage --window-size=1400,900"
 ).split()
-
-
-def missing() -> str | None:
-    """Return which program there is not, if any."""
-    return next((name for name in ("chromium", "chromedriver") if not shutil.which(name)), None)
 
 
 class Browser:
@@ -198,3 +196,14 @@ class Browser:
     def screenshot(self) -> bytes:
         """Return a picture of the window, as PNG."""
         return base64.b64decode(self._ask("GET", f"{self._session}/screenshot"))
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser, or a skip that says which program is missing."""
+    for program in ("chromium", "chromedriver"):
+        if not shutil.which(program):
+            pytest.skip(f"{program} is not installed")
+    browser = Browser(tmp_path_factory.mktemp("browser"))
+    yield browser
+    browser.close()

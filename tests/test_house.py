@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -230,15 +231,24 @@ def test_every_bundled_plugin_loads() -> None:
     assert {p.state for p in own} == {"loaded"}
 
 
-def test_loading_every_plugin_imports_no_framework(in_subprocess: Callable[..., str]) -> None:
-    """After ``import interop`` and the loading of all plugins, no framework is in memory."""
-    program = f"""
-        import sys, interop
-        assert "pluggy" not in sys.modules
-        interop.plugins(), interop.formats(), interop.conversions()
-        print(sorted(set(sys.modules) & set({FRAMEWORKS!r})))
-    """
-    assert in_subprocess(program).strip() == "[]"
+@pytest.mark.parametrize(
+    "program",
+    [
+        "interop.plugins(), interop.formats(), interop.conversions()",
+        """
+        spec = interop.make_spec("torch", "bfloat16", device="cuda:0", shape=(4, 4))
+        interop.plan(spec, to="cupy"), interop.plan(spec, to="numpy", dtype="float32")
+        """,
+    ],
+    ids=["loading", "planning"],
+)
+def test_neither_loading_nor_planning_imports_a_framework(
+    program: str, in_subprocess: Callable[..., str]
+) -> None:
+    """After all plugins are loaded, or routes planned from a spec, no framework is in memory."""
+    head = "import sys, interop\nassert 'pluggy' not in sys.modules\n"
+    shown = f"print(sorted(set(sys.modules) & set({FRAMEWORKS!r})))"
+    assert in_subprocess(f"{head}{dedent(program)}\n{shown}").strip() == "[]"
 
 
 def test_the_package_itself_imports_next_to_nothing(in_subprocess: Callable[..., str]) -> None:
@@ -250,17 +260,6 @@ def test_the_package_itself_imports_next_to_nothing(in_subprocess: Callable[...,
         print(sorted(sys.modules.keys() - before))
     """
     assert in_subprocess(program).strip() == "['__future__', 'interop']"
-
-
-def test_planning_imports_no_framework(in_subprocess: Callable[..., str]) -> None:
-    """Planning a route from a spec needs no framework in memory."""
-    program = f"""
-        import sys, interop
-        spec = interop.make_spec("torch", "bfloat16", device="cuda:0", shape=(4, 4))
-        interop.plan(spec, to="cupy"), interop.plan(spec, to="numpy", dtype="float32")
-        print(sorted(set(sys.modules) & set({FRAMEWORKS!r})))
-    """
-    assert in_subprocess(program).strip() == "[]"
 
 
 @pytest.mark.parametrize(

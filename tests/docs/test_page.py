@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,10 @@ from docs.graph.page import page
 from docs.graph.routes import routes
 from interop import Interop
 from interop._cli.network import network
-from tests.browser import Browser, missing
+from tests.browser import Browser, browser
 from tests.toys import copy, toy, view
+
+__all__ = ["browser"]  # a fixture
 
 VENDOR = Path(__file__).parents[2] / "docs" / "graph" / "vendor"
 
@@ -117,17 +118,6 @@ def whole() -> tuple[Interop, str]:
     """An instance with the installed plugins, and its page: to plan all routes takes long."""
     interop = Interop()
     return interop, page(interop)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A browser, or a skip that says which program is missing."""
-    program = missing()
-    if program:
-        pytest.skip(f"{program} is not installed")
-    browser = Browser(tmp_path_factory.mktemp("browser"))
-    yield browser
-    browser.close()
 
 
 def _show(browser: Browser, text: str, folder: Path, fragment: str = "") -> Browser:

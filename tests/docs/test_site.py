@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.browser import Browser, missing
+from tests.browser import Browser, browser
+
+__all__ = ["browser"]  # a fixture
 
 SITE = os.environ.get("INTEROP_SITE", "")
 pytestmark = pytest.mark.skipif(not SITE, reason="INTEROP_SITE names no documentation to look at")
@@ -56,17 +57,6 @@ def test_every_link_inside_leads_somewhere() -> None:
             if not leads_somewhere:
                 broken.append(f"{path.relative_to(site)}: {link}")
     assert broken == []
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """A browser, or a skip that says which program is missing."""
-    program = missing()
-    if program:
-        pytest.skip(f"{program} is not installed")
-    browser = Browser(tmp_path_factory.mktemp("browser"))
-    yield browser
-    browser.close()
 
 
 def test_the_graph_can_be_clicked_through_inside_its_page(browser: Browser, tmp_path: Path) -> None:
