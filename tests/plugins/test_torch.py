@@ -1635,6 +1635,8 @@ def test_a_batch_of_no_matrices_does_not_end_the_process(in_fork: Callable[[str]
                 assert result.layout is getattr(torch, f"sparse_{other}")
                 assert (tuple(result.shape), result._nnz()) == (shape, 0)
                 assert result.to_dense().shape == shape
+                lines = result.crow_indices() if other == "csr" else result.ccol_indices()
+                assert lines.shape[-1] == shape[-2 if other == "csr" else -1] + 1
         print("done")
     """
     assert in_fork(program).strip() == "done"

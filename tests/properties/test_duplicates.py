@@ -100,12 +100,14 @@ def test_duplicates_are_summed_before_a_cast(request_: dict[str, Any], source: s
     assert arrived >= EXPECTED_FORMATS
 
 
+@pytest.mark.parametrize("row", [(), (2,)])
 @pytest.mark.parametrize("dtype", ["uint16", "uint32", "uint64"])
-def test_sums_that_torch_cannot_add_overflow_as_others_do(dtype: str) -> None:
+def test_sums_that_torch_cannot_add_overflow_as_others_do(dtype: str, row: tuple[int, ...]) -> None:
     """Unsigned integers that torch only stores are summed in their own width, without rounding."""
     half = 2 ** (8 * np.dtype(dtype).itemsize - 1)
-    numbers = torch.tensor(np.array([half, half + 5, half + 1], dtype))
-    value = torch.sparse_coo_tensor(torch.tensor([[0, 0, 1]]), numbers, (3,), check_invariants=True)
+    numbers = np.array([half, half + 5, half + 1], dtype).repeat(len(row) + 1).reshape(3, *row)
+    places = torch.tensor([[0, 0, 1]])
+    value = torch.sparse_coo_tensor(places, torch.tensor(numbers), check_invariants=True)
     result = interop.convert(value, to="numpy")
     assert result.dtype == dtype
-    assert result.tolist() == [5, half + 1, 0]
+    assert result.reshape(2, -1)[:, -1].tolist() == [5, half + 1]
