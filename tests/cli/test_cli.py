@@ -52,11 +52,14 @@ def test_the_entry_point_is_declared() -> None:
     assert needs == {"typer", "rich", "packaging"}
 
 
-def _ended(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def _ended(
+    *command: str, stdout: Any = subprocess.PIPE, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Run a command in a process of its own, which few plugins take part in."""
     return subprocess.run(
         command,
-        capture_output=True,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         text=True,
         encoding=environment.get("PYTHONIOENCODING"),
         check=False,
@@ -65,7 +68,7 @@ def _ended(*command: str, **environment: str) -> subprocess.CompletedProcess[str
     )
 
 
-def _program(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def _program(*args: str, **environment: Any) -> subprocess.CompletedProcess[str]:
     return _ended(sys.executable, "-m", "interop", *args, **environment)
 
 
@@ -504,7 +507,19 @@ def test_a_verbose_doctor_names_what_is_missing_and_what_is_disabled(run: Run) -
     assert "-v names" not in out
 
 
-@pytest.mark.usefixtures("ill")
+@pytest.fixture
+def diagnosed(ill: None, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let the doctor find something else than on the ill machine: ``diagnosed(findings=())``."""
+    from interop._cli import doctor
+
+    def change(**fields: Any) -> None:
+        changed = change.found._replace(**fields)
+        monkeypatch.setattr(doctor, "diagnose", lambda *call, **keywords: changed)
+
+    change.found = doctor.diagnose(None, lambda *call: None, timeout=1)
+    return change
+
+
 @pytest.mark.parametrize(
     ("trial", "code", "verdict"),
     [
@@ -519,13 +534,18 @@ def test_a_verbose_doctor_names_what_is_missing_and_what_is_disabled(run: Run) -
     ],
 )
 def test_the_doctor_says_what_it_could_not_try(
-    run: Run, monkeypatch: pytest.MonkeyPatch, trial: Trial, code: int, verdict: str
+    run: Run,
+    diagnosed: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    trial: Trial,
+    code: int,
+    verdict: str,
 ) -> None:
     """Where nothing could be tried something is wrong; where some formats could not, it says so."""
     from interop._cli import doctor
 
-    healthy = doctor.diagnose(None, lambda *call: None, timeout=1)._replace(findings=())
-    monkeypatch.setattr(doctor, "diagnose", lambda *call, **keywords: healthy)
+    diagnosed(findings=())
     monkeypatch.setattr(doctor, "try_all", lambda *call, **keywords: trial)
     result = run("doctor")
     assert result.exit_code == code
@@ -600,20 +620,6 @@ def test_where_an_encoding_lacks_characters_ascii_stands_for_them(encoding: str)
     assert {row[head.index("exports") - 1] for row in rows} == {" "}
 
 
-def _complaint(args: str, stdout: Any) -> tuple[int, str]:
-    """Return the exit status of a command that writes somewhere, and its standard error."""
-    result = subprocess.run(
-        [sys.executable, "-m", "interop", *args.split()],
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-        timeout=120,
-        env={**os.environ, "INTEROP_DISABLE_PLUGINS": HEAVY},
-    )
-    return result.returncode, result.stderr
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="it counts on POSIX pipes")
 @pytest.mark.parametrize(
     "args",
@@ -623,9 +629,9 @@ def test_a_closed_pipe_ends_the_command_without_an_error(args: str) -> None:
     """Once its pipe is closed, as by ``head``, the command ends with 0 and says nothing."""
     reading, writing = os.pipe()
     os.close(reading)
-    complaint = _complaint(args, writing)
+    result = _program(*args.split(), stdout=writing)
     os.close(writing)
-    assert complaint == (0, "")
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
@@ -635,8 +641,9 @@ def test_a_closed_pipe_ends_the_command_without_an_error(args: str) -> None:
 def test_a_full_disk_is_an_error_of_one_line(args: str) -> None:
     """Where the disk is full, the command ends with 1 and says so."""
     with open("/dev/full", "w", encoding="utf-8") as full:
-        complaint = _complaint(args, full)
-    assert complaint == (1, "interop: cannot write: No space left on device\n")
+        result = _program(*args.split(), stdout=full)
+    error = "interop: cannot write: No space left on device\n"
+    assert (result.returncode, result.stderr) == (1, error)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it closes streams as POSIX shells do")
@@ -668,7 +675,6 @@ def test_without_a_command_the_commands_are_listed(run: Run) -> None:
 
 def test_the_version_may_be_a_document(run: Run) -> None:
     """With ``--json``, before or behind, it is JSON, as all else."""
-    assert run("--version").stdout == f"interop {interop.__version__}\n"
     for words in (("--json", "--version"), ("--version", "--json")):
         assert json.loads(run(*words).stdout) == {"version": interop.__version__}
 
@@ -820,19 +826,13 @@ def test_a_terminal_without_a_width_has_80_columns(
     assert run(*_ROUTE).stdout == expected
 
 
-@pytest.mark.usefixtures("narrow", "ill")
-def test_the_doctors_frameworks_fit_a_terminal_of_80_columns(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("narrow")
+def test_the_doctors_frameworks_fit_a_terminal_of_80_columns(run: Run, diagnosed: Any) -> None:
     """They are a table also where one has a long name and another a long line to install it."""
-    from interop._cli import doctor
-
-    sick = doctor.diagnose(None, lambda *call: None, timeout=1)
-    broken, missing = sick.frameworks
+    broken, missing = diagnosed.found.frameworks
     long = broken._replace(module="array_api_strict", distribution="array_api_strict")
     missing = missing._replace(install="pip install 'array-interop[dpnp]'")
-    sick = sick._replace(frameworks=(long, missing._replace(version="1.5", seconds=0.5)))
-    monkeypatch.setattr(doctor, "diagnose", lambda *call, **keywords: sick)
+    diagnosed(frameworks=(long, missing._replace(version="1.5", seconds=0.5)))
     lines = _plain(run("doctor", "--no-convert", "-v").stdout)
     assert any(line.split()[:3] == ["framework", "state", "installed"] for line in lines)
 
@@ -872,31 +872,24 @@ def test_a_bar_shows_no_count_before_the_first(capsys: pytest.CaptureFixture[str
     assert "2/3 numpy" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("ill")
 @pytest.mark.parametrize(
     ("state", "reason"),
     [("absent", "nvidia-smi is not on PATH"), ("failed", "nvidia-smi ended with 9: gone")],
 )
 def test_the_doctor_says_why_it_found_no_gpu(
-    state: str, reason: str, run: Run, monkeypatch: pytest.MonkeyPatch
+    state: str, reason: str, run: Run, diagnosed: Any
 ) -> None:
     """The reason stands in the line, and names the tool once."""
-    from interop._cli import doctor
     from interop._cli.diagnosis import Driver
 
-    sick = doctor.diagnose(None, lambda *call: None, timeout=1)
-    driver = Driver("nvidia-smi", state, reason=reason)
-    monkeypatch.setattr(doctor, "diagnose", lambda *call, **keywords: sick._replace(driver=driver))
+    diagnosed(driver=Driver("nvidia-smi", state, reason=reason))
     assert f"\nno GPU found ({reason})\n" in run("doctor").stdout
 
 
 def _on_a_terminal(*args: str) -> tuple[int, str]:
     """Run the command with a terminal as standard output; return the code and what is printed."""
     terminal, end = os.openpty()
-    command = [sys.executable, "-m", "interop", *args]
-    process = subprocess.run(
-        command, stdout=end, stderr=subprocess.PIPE, text=True, check=False, timeout=120
-    )
+    process = _program(*args, stdout=end)
     os.close(end)
     try:
         return process.returncode, os.read(terminal, 10_000).decode() + process.stderr
