@@ -241,15 +241,6 @@ def test_warm_trees_with_keywords_keep_what_is_tied(
                 )
 
 
-def test_a_key_is_not_taken_for_an_equal_one(warm: Interop) -> None:
-    """1 and NumPy's True equal True, and are refused all the same."""
-    tensor = torch.ones(4)
-    warm.convert(tensor, to="numpy", copy=True)
-    for copy in (1, np.True_):
-        with pytest.raises(interop.errors.BadRequestError, match="copy must be"):
-            warm.convert(tensor, to="numpy", copy=copy)  # type: ignore[call-overload]
-
-
 def test_a_like_of_one_type_is_not_taken_for_another_format_of_it(warm: Interop) -> None:
     """The result is as sparse, or on the device, as the value in this call's ``like=``."""
     array, dense = np.eye(2), torch.ones(2, 2)

@@ -11,7 +11,7 @@ import torch
 
 import interop
 from interop import Interop
-from interop.errors import InteropError, RefusedError, UnknownValueError
+from interop.errors import InteropError, RefusedError
 from tests.api.test_fast_keywords import STRANGE, facts
 from tests.toys import forget
 
@@ -73,26 +73,6 @@ def test_a_warm_tree_is_made_of_views(warm: Interop) -> None:
     assert tree["list"][0] is tensor
 
 
-def test_numbers_pass_through_although_one_alone_is_converted(warm: Interop) -> None:
-    """A fast path kept for Python's numbers is not taken inside a tree."""
-    for _ in range(3):
-        assert isinstance(warm.convert(2.5, to="numpy"), np.ndarray)
-        assert isinstance(warm.convert([2.5], to="numpy"), np.ndarray)
-    result = warm.convert_tree([2.5, [1], torch.ones(1)], to="numpy")
-    assert result[:2] == [2.5, [1]]
-    assert type(result[0]) is float
-
-
-def test_what_is_no_array_is_treated_as_the_caller_says(warm: Interop) -> None:
-    """What is no array is refused, or made one, in a warm tree, and kept in the next."""
-    tree = {"a": torch.ones(1), "b": 2.5}
-    with pytest.raises(UnknownValueError):
-        warm.convert_tree(tree, to="numpy", others="refuse")
-    for _ in range(3):
-        assert isinstance(warm.convert_tree(tree, to="numpy", others="convert")["b"], np.ndarray)
-        assert warm.convert_tree(tree, to="numpy")["b"] is tree["b"]
-
-
 def test_a_policy_holds_in_a_warm_tree(warm: Interop) -> None:
     """What is forbidden around a call is refused in a tree and in a function's arguments."""
     series, labelled = pd.Series([1.0, 2.0]), pd.Series([1.0, 2.0], index=["a", "b"])
@@ -151,30 +131,19 @@ def test_a_function_that_fails_is_called_once(warm: Interop) -> None:
 
 
 def test_a_strange_result_is_given_back_without_another_call(warm: Interop) -> None:
-    """A result that has no fast path back is converted after all, from the one call made."""
+    """A result without a fast path goes back to the first array, from the one call made.
+
+    An argument that is no array, such as a number before the arrays, decides nothing.
+    """
     calls = []
 
-    def function(x: Any) -> Any:
-        calls.append(x)
-        return np.asarray(x)[::-1] if len(calls) == 3 else x
-
-    called = warm.accepts("numpy")(function)
-    results = [called(torch.arange(3.0)) for _ in range(3)]
-    assert len(calls) == 3
-    assert [type(result) for result in results] == [torch.Tensor] * 3
-    assert results[2].tolist() == [2.0, 1.0, 0.0]
-
-
-def test_a_strange_result_goes_back_to_the_first_array_and_not_the_first_argument(
-    warm: Interop,
-) -> None:
-    """An argument that is no array, such as a number before the arrays, decides nothing."""
-
     def function(step: int, x: Any) -> Any:
+        calls.append(x)
         return np.asarray(x)[::step]
 
     called = warm.accepts("numpy")(function)
     results = [called(step, torch.arange(3.0)) for step in (1, 1, -1)]
+    assert len(calls) == 3
     assert [type(result) for result in results] == [torch.Tensor] * 3
     assert results[2].tolist() == [2.0, 1.0, 0.0]
 
@@ -222,21 +191,6 @@ def test_numbers_of_a_tree_take_fast_paths_each_at_its_place(
         assert arrays[2] is not arrays[3]
         assert len({id(x) for x in arrays}) == len(arrays)
     assert mine.convert_tree(tree, to=to)["b"] == [number, 7, 7, True]
-
-
-@pytest.mark.parametrize("others", ["keep", "refuse"])
-def test_numbers_that_have_fast_paths_are_converted_only_where_they_are_asked_for(
-    others: Any,
-) -> None:
-    """Numbers that another call has converted stay numbers, or are refused."""
-    mine, tree = Interop(), {"a": np.ones(2), "b": [*range(20)]}
-    for _ in range(2):
-        mine.convert_tree(tree, to="torch", others="convert")
-    if others == "refuse":
-        with pytest.raises(UnknownValueError, match=r"^b/0: int is not"):
-            mine.convert_tree(tree, to="torch", others=others)
-    else:
-        assert mine.convert_tree(tree, to="torch", others=others)["b"] == tree["b"]
 
 
 def test_a_number_that_its_fast_path_leaves_out_is_planned() -> None:

@@ -165,17 +165,6 @@ def test_narrow_reals_pass_as_bits_in_the_order() -> None:
     assert shared.data_ptr() == array.ctypes.data
 
 
-def test_channels_last_is_neither_order() -> None:
-    """A tensor with its channels last is shared if no order is asked for, and else copied."""
-    image = torch.arange(24.0).reshape(1, 2, 3, 4).to(memory_format=torch.channels_last)
-    assert interop.convert(image, to="numpy").ctypes.data == image.data_ptr()
-    for order in ("C", "F"):
-        array = interop.convert(image, to="numpy", order=order)
-        assert array.flags.c_contiguous if order == "C" else array.flags.f_contiguous
-        assert array.tolist() == image.tolist()
-        assert array.ctypes.data != image.data_ptr()
-
-
 @pytest.mark.parametrize("size", [2**9, 2**10 + 3])
 def test_large_arrays_are_turned_block_by_block(size: int) -> None:
     """Copies that are divided among threads have the same numbers in the same order."""

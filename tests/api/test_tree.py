@@ -468,14 +468,6 @@ def test_converted_numbers_follow_the_dtype_of_their_kind() -> None:
         interop.convert_tree({"n": 2**80 + 1}, to="torch", others="convert")
 
 
-def test_one_number_at_two_places_becomes_two_arrays() -> None:
-    """To write into the array of one number changes no other, though both were one object."""
-    number = 0.5
-    first, second = interop.convert_tree([number, number], to="numpy", others="convert")
-    first[...] = 7
-    assert second == 0.5
-
-
 @pytest.mark.parametrize("others", ["drop", None, True])
 def test_a_word_for_others_that_does_not_exist_is_refused(others: Any) -> None:
     """Whatever the tree holds, `others` is one of three words."""
