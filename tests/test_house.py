@@ -225,6 +225,12 @@ def test_entry_points_are_the_files_and_are_installed() -> None:
     assert installed == declared, "run: pip install -e ."
 
 
+def test_interop_has_no_private_methods() -> None:
+    """Whatever its public methods call belongs to the objects that an instance wires."""
+    private = [name for name in vars(interop.Interop) if re.match("_(?!_)", name)]
+    assert private == []
+
+
 def test_every_bundled_plugin_loads() -> None:
     """No first-party plugin is broken or blocked."""
     own = [p for p in interop.plugins() if p.distribution == "array-interop"]

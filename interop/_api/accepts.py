@@ -339,7 +339,9 @@ class Calls:
         """Return the function's result, with every array described and its conversion planned."""
         registry = self.registry
         passes = partial(_is_object, args[0] if self._is_method and args else None)
-        arguments = Tree((args, kwargs), self._is_array, registry.containers, passes=passes)
+        arguments = Tree(
+            (args, kwargs), self._is_array, registry.containers, passes=passes, lists=self._lists
+        )
         arrays = _array_specs(registry, arguments, partial(_named, self.function))
         if not arrays:
             return self.function(*args, **kwargs)

@@ -184,8 +184,7 @@ class Tree:
         """Collect the leaves below the value at a place."""
         value = self.values[place]
         open_exactly = _EXACT_OPENERS.get(type(value))
-        may_be_array = self._lists and type(value) is list
-        if open_exactly is not None and self._passes is None and not may_be_array:
+        if open_exactly is not None and not (self._lists and type(value) is list):
             self._open(open_exactly(value), place)
             return
         try:
