@@ -103,9 +103,15 @@ class Fills:
         start = perf_counter()
         fill(keywords.out, result)
         seconds = perf_counter() - start
-        declared_by = str(self._registry.provenance[out_spec.format])
-        receipt = receipts[0].filled(
-            out_spec, aliased=shared, seconds=seconds, declared_by=declared_by
+        receipt = receipts[0]
+        receipt = receipt._replace(
+            result=out_spec,
+            steps=(*receipt.steps, "fill"),
+            seconds=(*receipt.seconds, seconds),
+            nbytes=out_spec.nbytes,
+            aliased=shared,
+            written=(*receipt.written, out_spec.nbytes),
+            declared_by=(*receipt.declared_by, str(self._registry.provenance[out_spec.format])),
         )
         for trace in innermost.traces:
             trace.take(receipt)

@@ -82,31 +82,6 @@ class Receipt(NamedTuple):
             "aliased": self.aliased,
         }
 
-    def filled(
-        self, out: Spec, *, aliased: bool | None, seconds: float, declared_by: str
-    ) -> Receipt:
-        """Return the receipt of a conversion whose result was then written into an ``out=``.
-
-        Parameters
-        ----------
-        out : Spec
-        aliased : bool or None
-            Whether that and the value overlap.
-        seconds : float
-            The time that it took to write.
-        declared_by : str
-            The distribution that declares its format.
-        """
-        return self._replace(
-            result=out,
-            steps=(*self.steps, "fill"),
-            seconds=(*self.seconds, seconds),
-            nbytes=out.nbytes,
-            aliased=aliased,
-            written=(*self.written, out.nbytes),
-            declared_by=(*self.declared_by, declared_by),
-        )
-
     def _row(self) -> tuple[str, ...]:
         return (
             str(self.source),
