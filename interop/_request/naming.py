@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from operator import index
@@ -230,11 +229,6 @@ def _advice(registry: Registry, name: str, argument: object) -> str:
         otherwise = f"did you mean {framework!r}?"
     elif name == "to" and (hint := _hint_of_type(registry, word)):
         return hint
-    elif name == "to" and (package := _imported_package(argument)):
-        otherwise = (
-            f"no plugin makes values of {package}; name the format of an array that {package} "
-            "takes, and make one of the result there."
-        )
     return suggestion(word, names, otherwise)
 
 
@@ -245,16 +239,6 @@ def _hint_of_type(registry: Registry, word: str) -> str:
             if word and ":" in type_ and f"{type_.replace(':', '.')}.".startswith(f"{word}."):
                 return hint
     return ""
-
-
-def _imported_package(argument: object) -> str:
-    """Return the imported package that a name, a module or a class is of; "" if there is none."""
-    if not isinstance(argument, str):
-        owner = argument if isinstance(argument, (type, ModuleType)) else type(argument)
-        argument = owner.__name__ if isinstance(owner, ModuleType) else owner.__module__
-    package = argument.partition(".")[0]
-    is_own = package in sys.stdlib_module_names or package in {"", "__main__"}
-    return package if package in sys.modules and not is_own else ""
 
 
 def _meaning(words: Mapping[str, tuple[str, str]], text: str) -> dict[str, str]:

@@ -59,8 +59,10 @@ TARGETS: list[tuple[object, str]] = [
     (torch.FloatTensor, "did you mean 'torch'?"),
     (torch.tensor, "to=tensor does not name a registered format; did you mean 'torch'?"),
     (np.asarray, "to=asarray does not name a registered format; did you mean 'numpy'?"),
-    ("pluggy", "no plugin makes values of pluggy; name the format of an array that pluggy takes"),
-    (pluggy.PluginManager, "no plugin makes values of pluggy; name the format of an array"),
+    (
+        pluggy.PluginManager,
+        "to=PluginManager does not name a registered format; the frameworks are ",
+    ),
     (math.sqrt, "to=sqrt does not name a registered format; the frameworks are "),
     ("Numpy", "did you mean 'numpy'?"),
     ("nump", "did you mean 'numpy'?"),
