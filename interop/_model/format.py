@@ -9,7 +9,6 @@ from interop._model.typing import Value, ValueFunction
 
 from .conversion import Conversion
 from .device import PAGE_LOCKED, device_type, is_host_part
-from .display import html_table
 from .spec import Spec
 
 #: The dtypes of composite values that `Components.fast_unpack` may unpack.
@@ -404,10 +403,6 @@ class Format(NamedTuple):
 
     def __repr__(self) -> str:
         return f"Format({self.name!r}, {len(self.dtypes)} dtypes on {', '.join(self.devices)})"
-
-    def _repr_html_(self) -> str:
-        rows = ((field, str(value)) for field, value in self._asdict().items() if value)
-        return html_table(self.name, ("field", "value"), rows)
 
     @property
     def framework(self) -> str:
