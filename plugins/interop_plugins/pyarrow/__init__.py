@@ -451,11 +451,11 @@ def _from_numpy() -> Iterable[Conversion]:
         yield make(dtypes=NUMBERS, takes=_BLOCK, cost=Cost(2e-6), fast_path=fast_path)
         cost = Cost(3e-6, 7e10)
         yield make(dtypes=_BOOL, takes=MEMORY_TRAITS, effects=COPY, cost=cost, name="pack_bits")
-    for source, function, traits, name in (
+    for source, to_table, traits, name in (
         ("numpy", tables.from_array, EMPTY, ""),
         ("numpy.ma", tables.from_masked, _MASKED, "masked_"),
     ):
-        table = partial(Conversion, source, "pyarrow.table", function, ndims={2}, requires=traits)
+        table = partial(Conversion, source, "pyarrow.table", to_table, ndims={2}, requires=traits)
         table = partial(
             table, takes=MEMORY_TRAITS - {"byteswapped"}, effects=COPY, cost=Cost(2e-5, 1e9)
         )
