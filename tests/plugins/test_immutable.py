@@ -29,7 +29,6 @@ from tests.plugins.values import numbers, numpy_dtype, same, start
 SHAPES = [(3, 4), (), (0, 3), (70, 500)]
 #: By framework, the dtypes that it holds without an option, and those of them that torch has.
 HELD = DTYPES | {"jax": jax_plugin.DTYPES - jax_plugin.WIDE}
-FROM_TORCH = SHARED_WITH_TORCH | {"jax": SHARED_WITH_TORCH["jax"] - jax_plugin.WIDE}
 #: By framework, a shape of so many elements that its plugin copies them in another way.
 MANY = {"jax": (300, 500), "mlx": (70, 500), "tensorflow": (1100, 1000)}
 #: By framework, dtypes of which a large array is copied by the framework itself, and not before.
@@ -59,35 +58,6 @@ def of(name: str, dtype: str) -> Framework:
     if dtype in found.unsupported:
         pytest.skip(f"this release of {name} has no {dtype}")
     return found
-
-
-@together("shape", SHAPES)
-@pytest.mark.parametrize(("name", "dtype"), cases(DTYPES))
-def test_the_spec_states_the_facts_and_that_memory_never_changes(name, dtype, shape):
-    """The spec states dtype, shape, device and bytes, and that the memory never changes."""
-    spec = interop.spec(of(name, dtype).make(dtype, shape))
-    assert (spec.format, spec.dtype, spec.device) == (name, dtype, "cpu")
-    assert (spec.shape, spec.traits) == (shape, {"immutable"})
-    assert spec.nbytes == numbers(dtype, shape).nbytes
-
-
-@together("shape", SHAPES)
-@pytest.mark.parametrize(("name", "dtype"), cases(DTYPES))
-def test_numpy_shares_the_memory_read_only(name, dtype, shape):
-    """NumPy shares the memory, read-only, unless elements are packed; a copy is its own."""
-    given = of(name, dtype)
-    value, packed = given.make(dtype, shape), dtype in given.packed
-    for _ in range(3):  # the third by a fast path
-        result = interop.convert(value, to="numpy")
-        assert isinstance(result, np.ndarray)
-        assert same(result, numbers(dtype, shape))
-        assert result.flags.writeable == packed
-        assert packed or not result.size or start(result) == given.address(value)
-    assert interop.plan(value, to="numpy").zero_copy != packed
-    copied = interop.convert(value, to="numpy", copy=True)
-    assert copied.flags.writeable
-    copied[...] = 0 if dtype != "float8_e8m0fnu" else 4
-    assert same(interop.convert(value, to="numpy"), numbers(dtype, shape))
 
 
 @together("shape", SHAPES)
@@ -167,23 +137,6 @@ def test_arrays_of_numpy_are_copied_however_they_are_aligned(name, dtype, shape)
     assert (route.effects, route.aliases) == ({"copy"}, False)
     with pytest.raises(RefusedError, match="leave out copy=False"):
         interop.convert(source, to=name, copy=False)
-
-
-@together("shape", SHAPES)
-@pytest.mark.parametrize(("name", "dtype"), cases(FROM_TORCH))
-def test_tensors_are_copied_once_and_in_order(name, dtype, shape):
-    """A tensor's elements are copied in order, whatever its strides, and later writes stay out."""
-    given, plain = of(name, dtype), numbers(dtype, shape)
-    source = interop.convert(plain, to="torch", copy=True)
-    route = interop.plan(source, to=name)
-    assert [step.writes for step in route.steps].count(True) == 1
-    views = [(source, plain)]
-    if len(shape) > 1:
-        views += [(source.mT, plain.T), (source[:, ::2], plain[:, ::2])]
-    results = [interop.convert(value, to=name) for value, _ in views]
-    source.zero_()
-    for result, (_, expected) in zip(results, views, strict=True):
-        assert same(given.read(result), np.ascontiguousarray(expected).reshape(expected.shape))
 
 
 @pytest.mark.parametrize("name", [marked(name) for name in DTYPES])
@@ -292,15 +245,3 @@ def test_large_arrays_that_the_framework_copies_are_copied_once(name, dtype):
     result, peak = peak_of(lambda: interop.convert(value, to=name))
     assert same(interop.convert(result, "numpy"), value)
     assert peak < 1.1 * value.nbytes
-
-
-@together("shape", [*SHAPES, (300, 500)])
-@pytest.mark.parametrize(("name", "dtype"), cases(DTYPES))
-def test_copies_are_other_arrays(name, dtype, shape):
-    """``copy=True`` gives another array of the same elements, of 64 bits too."""
-    given = of(name, dtype)
-    value = given.make(dtype, shape)
-    result = interop.convert(value, to=name, copy=True)
-    assert result is not value
-    assert not interop.spec(value).nbytes or given.address(result) != given.address(value)
-    assert same(given.read(result), numbers(dtype, shape))
