@@ -13,7 +13,6 @@ from interop_plugins.pyarrow import describe, dtypes
 from tests.cases import together
 from tests.plugins.values import data, same, start
 
-NUMBERS = sorted(dtypes.NUMBERS)
 DTYPES = sorted(dtypes.DTYPES)
 
 
@@ -88,23 +87,6 @@ def test_names_of_dtypes():
 
 
 # ------------------------------------------------------------------ out of Arrow
-
-
-@pytest.mark.parametrize("name", NUMBERS)
-@together("rows", [slice(None), slice(2, 5), slice(0, 0)])
-def test_to_numpy_is_shared_and_read_only(name, rows):
-    """NumPy reads the memory of an array or of a slice, and cannot write there."""
-    value, expected = array(name)[rows], numbers(name)[rows]
-    for _ in range(3):  # the third time by a fast path
-        result = interop.convert(value, to="numpy")
-        assert same(result, expected)
-        assert not result.flags.writeable
-        assert start(result) == data(value) or not len(value)
-    assert interop.plan(value, to="numpy").zero_copy
-    copied = interop.convert(value, to="numpy", copy=True)
-    assert copied.flags.writeable
-    copied[...] = 1
-    assert same(value.to_numpy(), expected)
 
 
 def test_memory_flagged_read_only_is_copied_for_torch(loaded):

@@ -170,20 +170,6 @@ def test_codes_are_shared(name: str, to: str) -> None:
     assert_same_bits(interop.convert(array, to="numpy"), own_numbers(value))
 
 
-@pytest.mark.parametrize("name", CODED)
-def test_there_and_back(name: str) -> None:
-    """A quantized array becomes a tensor of the same class again, over the same codes."""
-    value = CODED[name][0](torch.float32)
-    format_ = interop.spec(value).format
-    for between in ("quantized.torch", "quantized.numpy"):
-        array = interop.convert(value, to=between)
-        back = interop.convert(array, to=format_)
-        assert type(back) is type(value)
-        assert back.qdata.data_ptr() == value.qdata.data_ptr()
-        assert torch.equal(back.dequantize(), own_numbers(value))
-        assert interop.spec(back).shape == tuple(value.shape)
-
-
 def test_scales_are_shared_where_their_dtype_is_common() -> None:
     """Scales of float32 lie where they lay; those of bfloat16, which NumPy lacks, are widened."""
     value = CODED["int8 per group"][0](torch.bfloat16)
