@@ -20,6 +20,12 @@ from interop.plugin import make_spec
 from tests.toys import Box, copy, toy, view
 
 
+def test_few_effects_need_consent() -> None:
+    """All effects are permitted by default, but those that nobody expects of a conversion."""
+    need_consent = {"pad", "gather", "narrow", "drop_mask", "share_readonly", "host_round_trip"}
+    assert interop.EFFECTS.keys() - Policy().permitted == need_consent
+
+
 def test_blocks_nest_and_the_innermost_word_counts() -> None:
     """An inner block overrules an outer one and ends with it."""
     with interop.policy(forbid={"copy"}):
