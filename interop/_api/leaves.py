@@ -190,11 +190,10 @@ class Trees:
         """
         version = self._registry.version
         groups = self._planned(tree, places, tables, others)
-        bar = _bar if progress else _no_bar
-        values = tree.values
+        total, values = sum(group.spec.nbytes for group in groups), tree.values
         with (
             tree.emptied() if consume else nullcontext(),
-            bar(sum(group.spec.nbytes for group in groups)) as advance,
+            _bar(total) if progress else nullcontext(_nothing) as advance,
         ):
             for batch in _batches(groups, keywords):
                 if len(batch) > 1 and self._convert_at_once(values, batch, tables, version):
@@ -477,9 +476,7 @@ class Located:
             error.add_note(f"raised at {joined(self._named(self._path_of()))} in the tree")
 
 
-@contextmanager
-def _no_bar(total: int) -> Iterator[Callable[[int], None]]:
-    yield lambda _: None
+def _nothing(_: int) -> None: ...
 
 
 @contextmanager
