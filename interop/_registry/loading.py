@@ -12,7 +12,7 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Set
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -119,7 +119,7 @@ class Loader:
             word
             for entry in (entry for entries in lists for entry in entries)
             if entry.provenance.distribution != OWN
-            for word in re.findall(r"\w+", repr(tuple(entry.declaration)))
+            for word in _words_in(entry.declaration)
         }
         needed = [point for point, words in waiting.items() if words and words & foreign]
         answers |= {point: declared_in(*point) for point in needed}
@@ -152,3 +152,14 @@ class Loader:
 def _shows(words: frozenset[str], name: str) -> bool:
     """Tell whether a name or the name of an imported module is one of some words."""
     return name in words or not sys.modules.keys().isdisjoint(words)
+
+
+def _words_in(declared: object) -> Iterator[str]:
+    """Yield the words that stand in a declaration."""
+    if isinstance(declared, str):
+        yield from re.findall(r"\w+", declared)
+    elif isinstance(declared, Mapping):
+        yield from _words_in(tuple(declared.items()))
+    elif isinstance(declared, (tuple, Set)):
+        for item in declared:
+            yield from _words_in(item)
