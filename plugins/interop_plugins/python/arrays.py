@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import interop
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_DTYPE = attrgetter("dtype")
 #: Where arrays that are stacked may lie.
 DEVICES = ("cpu", "cuda", "rocm", "metal", "tpu", "oneapi")
 
@@ -52,7 +54,7 @@ def numpy_fast_path(value: Any) -> Any:
         return NotImplemented
     if value[0].nbytes * len(value) >= _SMALL:
         return NotImplemented
-    dtypes = {array.dtype for array in value}
+    dtypes = {*map(_DTYPE, value)}
     dtype = dtypes.pop()
     if dtypes or dtype.num >= ODD_NUMBERS or not dtype.isnative:
         return NotImplemented

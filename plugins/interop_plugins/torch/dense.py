@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cache
+from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,7 @@ WHOLE = INTEGERS | {"bool"}
 CLIPPED = frozenset({"float8_e4m3fn", "float8_e8m0fnu"})
 CAST_REALS = DTYPE_NAMES - CLIPPED - WHOLE
 
+_DTYPE = attrgetter("dtype")
 _HALF = "ComplexHalf support is experimental"
 _DLPACK_CPU, _DLPACK_CUDA = 1, 2
 
@@ -234,7 +236,7 @@ def stack_fast_path(value: Any) -> Any:
 
     try:
         if value and type(value[0]) is np.ndarray:
-            is_plain = {*map(type, value)} == {np.ndarray} and len({x.dtype for x in value}) == 1
+            is_plain = {*map(type, value)} == {np.ndarray} and len({*map(_DTYPE, value)}) == 1
             if is_plain and value[0].nbytes * len(value) < _SMALL:
                 return torch_fast_path(np.array(value))
         elif value and are_plain(value) and value[0].nbytes * len(value) < _SMALL:
