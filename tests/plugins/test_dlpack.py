@@ -18,6 +18,8 @@ import interop
 from interop.errors import HandOffError, RefusedError
 from tests.kit.capsules import bounds, exported
 from tests.kit.test_dlpack import FAULTS, Fake
+from tests.plugins.test_protocols import LAYOUTS as FOREIGN
+from tests.plugins.test_protocols import matrix
 
 ROOT = Path(__file__).parents[2]
 #: Faults that a consumer may take as they are, and would read beyond the array.
@@ -54,22 +56,11 @@ class LockedProducer(LegacyProducer):
     flags = SimpleNamespace(writeable=False)
 
 
-def matrix():
-    return np.arange(6.0).reshape(2, 3)
-
-
+#: Those that DLPack can describe.
 LAYOUTS = {
-    "plain": (matrix, set()),
-    "transposed": (lambda: matrix().T, {"noncontiguous", "fortran"}),
-    "sliced": (lambda: matrix()[:, ::2], {"noncontiguous"}),
-    "backwards": (lambda: matrix()[::-1], {"noncontiguous", "negative_strides"}),
-    "broadcast": (
-        lambda: np.broadcast_to(np.arange(3.0), (2, 3)),
-        {"noncontiguous", "broadcast", "readonly"},
-    ),
-    "unaligned": (lambda: np.zeros(17, "u1")[1:].view("f8"), {"unaligned"}),
-    "empty": (lambda: np.zeros((0, 3)), set()),
-    "scalar": (lambda: np.array(3.0), set()),
+    name: layout
+    for name, layout in FOREIGN.items()
+    if "complex" not in name and name not in ("readonly", "swapped")
 }
 
 
