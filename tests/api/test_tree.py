@@ -457,6 +457,8 @@ def test_others_can_be_converted() -> None:
     assert [type(leaf) for leaf in result["list"]] == [torch.Tensor] * 2
     assert (result["text"], result["none"]) == ("a", None)
     assert interop.convert_tree(tree, to="torch") == tree
+    first, second = interop.convert_tree([tree["rate"]] * 2, to="numpy", others="convert")
+    assert first is not second  # to write into one number changes no other
 
 
 def test_converted_numbers_follow_the_dtype_of_their_kind() -> None:

@@ -20,6 +20,7 @@ from interop._model.device import DEVICE_TYPES
 from interop.errors import HandOffError
 from interop.kit import dlpack
 from interop.kit.dlpack import (
+    ADDRESSES,
     CheckedProducer,
     Export,
     checked_export,
@@ -144,6 +145,10 @@ FAULTS = {
     "small_shape_address": ({"shape": at(8)}, "has 2 axes"),
     "small_strides_address": ({"strides": at(8)}, "has 2 axes"),
     "far_offset": ({"byte_offset": 2**58}, "beyond all memory"),
+    "end_of_memory": (
+        {"data": ADDRESSES - 8, "strides": ctypes.POINTER(ctypes.c_int64)()},
+        "strides None beyond all memory",
+    ),
     "no_shape": ({"shape": ctypes.POINTER(ctypes.c_int64)()}, "has 2 axes"),
     "negative_shape": ({"shape": (-2, 3)}, r"shape \(-2, 3\)"),
     "overflow": (
