@@ -64,9 +64,9 @@ def _by_case(arrays: Sequence[Value], case: Case) -> Sequence[Value]:
     if case.address_of is None:
         return _mapped(case, arrays)
     addresses = _addresses(arrays, case.address_of)
-    counts = Counter(addresses)
-    if len(counts) == len(arrays):
+    if len({*addresses}) == len(arrays):  # as nearly always
         return _mapped(case, arrays)
+    counts = Counter(addresses)
     results: list[Value] = [NotImplemented] * len(arrays)
     places = [place for place, address in enumerate(addresses) if counts[address] == 1]
     _put(results, places, _mapped(case, [arrays[place] for place in places]))
