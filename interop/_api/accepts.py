@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import UserList, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial, wraps
 from inspect import (
     Parameter,
@@ -461,11 +461,9 @@ class _Call:
     #: The specs of the arrays among the leaves of `arguments`, by their places.
     arrays: Mapping[int, Spec]
     caller: _Caller
-
-    def __post_init__(self) -> None:
-        #: The opened result of the last call of the function, and the specs of its arrays.
-        self.result: Tree
-        self.outputs: dict[int, Spec]
+    #: The opened result of the last call of the function, and the specs of its arrays.
+    result: Tree = field(init=False)
+    outputs: dict[int, Spec] = field(init=False)
 
     def plain(self) -> Value:
         """Call the function, without its part in any differentiation."""

@@ -65,19 +65,14 @@ class Requests:
             keep = False
         self.registry.adopt(keywords.to)
         version = self.registry.version
-        tables = self._resolved_among_all(keywords, division, among)
-        return self.cache.keep(self.cache.by_keywords, key, tables, version) if keep else tables
-
-    def _resolved_among_all(
-        self, keywords: Keywords, division: frozenset[str], among: Among
-    ) -> Tables:
-        """Return what `_resolved` does, and refuse words only after all plugins were loaded."""
+        tables: Tables | None = None
         try:
-            return self._resolved(keywords, division, among)
+            tables = self._resolved(keywords, division, among)
         except InteropError:
-            if not self.registry.loader.load_all():
+            if not self.registry.loader.load_all():  # words are refused among those of all plugins
                 raise
-        return self._resolved(keywords, division, among)
+        tables = tables or self._resolved(keywords, division, among)
+        return self.cache.keep(self.cache.by_keywords, key, tables, version) if keep else tables
 
     def _resolved(self, keywords: Keywords, division: frozenset[str], among: Among) -> Tables:
         """Return the plans of what keywords ask for the first time."""

@@ -270,10 +270,9 @@ class FastPaths:
         if plan.warning or not registry.is_plain(kind, source):
             return
         steps, path = plan.steps, None
-        forgets = _forgets(steps, registry.formats)
-        is_for_all = tables is table and not forgets
         if (
-            is_for_all
+            tables is table
+            and not _forgets(steps, registry.formats)
             and _serves(table.request, plan, source, registry.formats)
             and self._planner.comes_first(steps, table.request.formats)
         ):
