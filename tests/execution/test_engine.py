@@ -602,3 +602,18 @@ def test_a_step_that_declines_makes_no_second_copy(empty: interop.Interop) -> No
     with interop.trace() as receipts:
         result = empty.convert(Box("a", [1.0]), to="c", copy=True)
     assert (result.kind, receipts[0].steps) == ("c", ("copy_a_to_b", "shared"))
+
+
+def test_what_was_copied_before_two_steps_declined_is_not_copied_again(empty: Interop) -> None:
+    """The rest of a way is planned from all steps that were taken, not from the last plan's alone."""
+    empty.register(*(toy(kind) for kind in "abcde"), copy("a", "b", name="copied"))
+    empty.register(
+        Conversion("b", "e", declining(), name="first"),
+        view("b", "c"),
+        Conversion("c", "e", declining(), name="second"),
+        view("c", "d"),
+        view("d", "e"),
+    )
+    with interop.trace() as receipts:
+        assert empty.convert(Box("a", [1.0]), to="e", copy=True).kind == "e"
+    assert receipts[0].steps == ("copied", "b_to_c", "c_to_d", "d_to_e")
