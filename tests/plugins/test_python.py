@@ -543,35 +543,3 @@ def test_a_long_range_is_not_read():
             interop.convert(numbers, to="torch")
     with pytest.raises(BadRequestError, match="no dtype of integers holds all"):
         interop.convert(range(10**30), to="numpy")
-
-
-NUMBERS_OF_EACH_KIND = (2.5, 3, True, 1 + 2j, 2.0**40, 2**40, 2**63, 2**70, -1, 300, 16777217)
-
-
-@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
-@together(
-    "keywords",
-    [
-        {"to": "numpy", "dtype": "int8"},
-        {"to": "numpy", "dtype": "uint64"},
-        {"to": "numpy", "copy": True},
-        {"to": "torch", "copy": True},
-        {"to": "jax", "copy": True},
-        {"to": "torch", "dtype": "float32"},
-        {"to": "torch", "dtype": {"float64": "float64"}},
-    ],
-)
-def test_what_is_learnt_from_a_number_serves_numbers_of_its_type(keywords: dict[str, Any]) -> None:
-    """Later calls with a dtype or a copy give each number what a first call gives, or refuse it."""
-    warm = interop.Interop()
-
-    def outcome(instance: interop.Interop, number: complex) -> tuple[object, ...]:
-        try:
-            array = instance.convert(number, **keywords)
-        except interop.errors.InteropError as error:
-            return type(error), str(error)
-        return type(array), array.dtype, tuple(array.shape), array.tolist()
-
-    for _ in range(2):
-        for number in NUMBERS_OF_EACH_KIND:
-            assert outcome(warm, number) == outcome(interop.Interop(), number), number

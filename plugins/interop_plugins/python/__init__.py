@@ -28,7 +28,7 @@ from interop.plugin import (
 from interop.plugin.advanced import Advanced
 
 from . import arrays, numbers, ragged, records
-from .describe import describe, fast_key, number_key
+from .describe import describe, fast_key
 
 #: The dtypes whose numbers become an equal bool, int, float or complex. Python's floats are less
 #: precise than longdouble, so another dtype has to be requested for those.
@@ -78,7 +78,7 @@ def _formats() -> Iterable[Format]:
             # The type of a result depends on the array: a number, a list, or a list of lists.
             target_types=(),
             aliases=("list",),
-            advanced=Advanced(fast_key=number_key, not_recoverable={"dtype", "shape"}),
+            advanced=Advanced(not_recoverable={"dtype", "shape"}),
         ),
         Format(
             "python.arrays",

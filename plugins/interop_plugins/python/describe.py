@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from .numbers import Nested
 
-#: The types of numbers that have one dtype, whatever their value is.
-_NUMBERS = frozenset({bool, float, complex})
 _DTYPE, _SHAPE = attrgetter("dtype"), attrgetter("shape")
 
 #: The traits that an array loses when it is copied into another.
@@ -64,14 +62,6 @@ def describe(value: Nested, *, depth: int = 0) -> Spec:
         if spec is None:
             raise
         return spec
-
-
-def number_key(value: Nested) -> type | None:
-    """Return what tells one of Python's numbers from another: its type, if it has 64 bits."""
-    kind = type(value)
-    if kind is int:
-        return int if -(2**63) <= cast("int", value) < 2**63 else None
-    return kind if kind in _NUMBERS else None
 
 
 def fast_key(value: Sequence[Any]) -> tuple[object, ...] | None:
@@ -109,11 +99,11 @@ def _are_of_one_dtype(value: Sequence[Any]) -> bool:
 
 @lru_cache(maxsize=256)
 def _key_of(kind: type) -> Callable[[Any], Any] | None:
-    """Return the fast key of the arrays of a type, or None for a type of sequences or numbers."""
+    """Return the fast key of the arrays of a type, or None for a type of sequences."""
     name = f"{kind.__module__}:{kind.__qualname__}"
     formats = (declared.format for declared in interop.formats())
     keys = (format_.fast_key for format_ in formats if name in format_.types)
-    return None if kind.__module__ == "builtins" else next(filter(None, keys), None)
+    return None if issubclass(kind, SEQUENCES) else next(filter(None, keys), None)
 
 
 def _describe_ragged(value: Sequence[Any]) -> Spec | None:
@@ -183,8 +173,8 @@ def _rows(value: Sequence[Any], depth: int) -> list[Spec]:
     first = _describe_row(value, value[0], depth)
     key_of, kind = _format(first.format).fast_key, type(value[0])
     # A key tells values of a framework's own types apart; those of subclasses have a trait.
-    is_own = kind.__module__ == "builtins"  # a list, or a number
-    key = None if key_of is None or first.traits or is_own else key_of(value[0])
+    is_nested = isinstance(value[0], SEQUENCES)
+    key = None if key_of is None or first.traits or is_nested else key_of(value[0])
     if _are_of_one_dtype(value):
         shapes = {*map(_SHAPE, value)} - {first.shape}
         return [first, *(first._replace(shape=shape) for shape in shapes)]
