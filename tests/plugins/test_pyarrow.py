@@ -266,19 +266,6 @@ def test_memory_of_every_kind(odd, target):
         assert same(np.array(result.to_numpy(), "f4"), np.array(value, "f4"))
 
 
-@pytest.mark.parametrize("length", [0, 1, 8, 77])
-def test_bools_are_packed(length):
-    """Truth values get a bit each, in a copy, also from memory that is walked backwards."""
-    truth = np.random.default_rng(1).random(length) < 0.5
-    for value in (truth, truth[::-1], torch.from_numpy(truth)):
-        result = interop.convert(value, to="pyarrow")
-        assert result.type == pa.bool_()
-        assert result.to_pylist() == value.tolist()
-        result.validate(full=True)
-    with pytest.raises(RefusedError, match="copy"):
-        interop.convert(truth, to="pyarrow", copy=False)
-
-
 def test_axes_that_an_array_cannot_have():
     """A refusal of more axes than one names the formats that have them."""
     for value in (np.ones((2, 3)), torch.ones(2, 3), [[1.0, 2.0]]):

@@ -18,12 +18,7 @@ import torch
 import interop
 from interop._request.keywords import Keywords
 from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
-from interop.plugin import DTYPES
 from tests.cases import together
-from tests.plugins.promises import LATER
-
-NAMES = sorted(set(DTYPES) - {"complex32", "longdouble", "clongdouble"} - LATER)
-KINDS = {"b": bool, "u": int, "i": int, "f": float, "c": complex}
 
 
 class Colour(IntEnum):
@@ -363,31 +358,6 @@ def test_a_list_that_holds_itself():
 
 
 # ------------------------------------------------------------------ to python
-
-
-@together("shape", [(), (1,), (2, 3), (2, 1, 3)])
-@pytest.mark.parametrize("name", NAMES)
-def test_to_python(name, shape):
-    """Arrays of every dtype become Python's own numbers, nested as deep as they have axes."""
-    numbers = np.ones(shape, "int8") * (-1 if name == "int1" else 1)
-    a = numbers.astype(dtype_of(name))
-    result = interop.convert(a, to="python")
-    kind = KINDS[DTYPES[name].kind]
-    assert all(type(leaf) is kind for leaf in leaves(result))
-    assert np.array_equal(result, numbers)
-    assert np.shape(result) == shape
-
-
-@pytest.mark.parametrize("name", ["float32", "int64", "bfloat16"])
-def test_to_python_from_any_layout(name):
-    """The layout of the memory does not show in a list."""
-    a = np.arange(24, dtype="int8").reshape(4, 6).astype(dtype_of(name))
-    locked = a.copy()
-    locked.flags.writeable = False
-    for odd in (a.T, a[::-1, ::2], np.broadcast_to(a[0], (3, 6)), locked):
-        assert interop.convert(odd, to="python") == odd.tolist()
-    if name != "bfloat16":
-        assert interop.convert(a.astype(a.dtype.newbyteorder()), to="python") == a.tolist()
 
 
 def test_special_numbers():

@@ -92,28 +92,6 @@ def test_torch_and_interop_agree_to_the_last_bit(
         assert interop.plan(value, to=target).effects == {"dequantize"}
 
 
-@together("shape, axis", FORMS)
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_codes_are_shared_all_the_way_round(
-    scheme: str, shape: tuple[int, ...], axis: int | None
-) -> None:
-    """torch and the neutral form, with components of either framework, share one memory both ways."""
-    tensor = quantized(scheme, shape, axis)
-    for name in ("numpy", "torch"):
-        array = interop.convert(tensor, to=f"quantized.{name}", copy=False)
-        assert isinstance(array, QuantizedArray)
-        assert (array.shape, array.axis, array.block_size) == (shape, axis, None)
-        assert type(array.codes).__module__ == name
-        assert str(array.codes.dtype).removeprefix("torch.") == SCHEMES[scheme][1]
-        back = interop.convert(array, to="torch.quantized", copy=False)
-        assert back.dtype == tensor.dtype
-        assert back.qscheme() == tensor.qscheme()
-        assert tuple(back.shape) == shape
-        if tensor.numel():
-            assert address(array.codes) == back.data_ptr() == tensor.data_ptr()
-        assert torch.equal(back.dequantize(), tensor.dequantize())
-
-
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_scale_and_zero_point_are_kept(axis: int | None) -> None:
     """Scale and zero point survive with all their digits."""

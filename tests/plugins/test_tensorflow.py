@@ -514,17 +514,6 @@ def sparse_tensor(dtype="float32", array=DENSE):
     return tf.SparseTensor(places, values, array.shape)
 
 
-def plain(value):
-    """Return the dense array by the library's own means."""
-    if isinstance(value, torch.Tensor):
-        return (value.to_dense() if value.layout is not torch.strided else value).numpy()
-    if isinstance(value, tf.SparseTensor):
-        return tf.sparse.to_dense(value).numpy()  # which checks that the indices are in order
-    if sp.issparse(value):
-        return value.toarray()
-    return np.asarray(value.todense() if hasattr(value, "todense") else value)
-
-
 SPARSE_TARGETS = (
     "tensorflow.sparse",
     "tensorflow",
@@ -535,65 +524,6 @@ SPARSE_TARGETS = (
     "sparse.coo",
     "jax.bcoo",
 )
-
-
-@pytest.mark.parametrize("target", SPARSE_TARGETS)
-def test_sparse_out(target):
-    """A sparse tensor arrives with its numbers, shared as planned, and is not changed."""
-    value = sparse_tensor()
-    route = interop.plan(value, to=target)
-    with interop.trace() as receipts:
-        result = interop.convert(value, to=target)
-    assert receipts[0].aliased is route.aliases
-    assert same(plain(result), DENSE)
-    assert same(plain(interop.convert(value, to=target, copy=True)), DENSE)
-    assert same(plain(value), DENSE)
-    if target not in ("tensorflow", "numpy", "torch"):
-        assert interop.spec(result).nnz == 5
-
-
-@pytest.mark.parametrize("index", ["int32", "int64"])
-@pytest.mark.parametrize(
-    "source",
-    [
-        "scipy.coo",
-        "scipy.csr",
-        "torch.sparse_coo",
-        "torch.sparse_csr",
-        "jax.bcoo",
-        "numpy",
-        "torch",
-    ],
-)
-def test_sparse_in(source, index):
-    """Sparse arrays of others become TensorFlow's, in order, with memory of their own."""
-    value = interop.convert(DENSE, to=source)
-    if source.startswith("scipy"):
-        value = sp.coo_array(DENSE)
-        value.coords = tuple(axis.astype(index) for axis in value.coords)
-        value = value.asformat(source[-3:])
-    result = interop.convert(value, to="tensorflow.sparse")
-    assert isinstance(result, tf.SparseTensor)
-    assert same(result.indices.numpy(), np.argwhere(DENSE))
-    assert same(result.values.numpy(), DENSE[DENSE != 0])
-    assert same(result.dense_shape.numpy(), np.array([3, 4]))
-    assert interop.spec(result).traits == {"immutable"}
-    if source == "scipy.coo":
-        value.data[...] = 0
-    assert same(plain(result), DENSE)
-    assert same(interop.convert(result, to="scipy.csr").toarray(), DENSE)
-
-
-@pytest.mark.parametrize("shape", [(5,), (2, 3, 4), (0, 3), (3, 0)])
-@pytest.mark.parametrize("dtype", ["float32", "bool", "bfloat16", "complex128", "int4"])
-def test_sparse_of_any_shape(shape, dtype):
-    """Sparse tensors of one axis, of three, and with no elements go in and out."""
-    array = numbers(dtype, shape)
-    value = interop.convert(array, to="tensorflow.sparse")
-    assert value.indices.shape == (np.count_nonzero(array), len(shape))
-    for rows in (value, interop.convert(tf.constant(array), to="tensorflow.sparse")):
-        assert same(content(interop.convert(rows, to="tensorflow")), array)
-        assert same(interop.convert(rows, to="numpy"), array)
 
 
 def test_a_canonical_copy_is_in_order_and_holds_sums():
