@@ -49,7 +49,8 @@ _LATER = {
 _FLAT_CALLS = 64
 
 
-class _Flat(NamedTuple):
+@dataclass(slots=True)
+class _Flat:
     """What is done with the arrays among arguments that are arrays and scalars of some types.
 
     The arrays are of one type. Arguments are counted through, those with keywords last.
@@ -64,8 +65,8 @@ class _Flat(NamedTuple):
     back: Paths
     #: Whether a result is on the device of the first array only if that is compared.
     compares: bool
-    #: The types of results that are given back as they are.
-    own: set[type]
+    #: Those that results of some types have taken; None for what is given back as it is.
+    results: dict[type, FastPath]
 
 
 def accepting(calls: Calls) -> Callable[..., Value]:
@@ -81,9 +82,9 @@ def accepting(calls: Calls) -> Callable[..., Value]:
             types = (type(args[0]),) if len(values) == 1 == len(args) else tuple(map(type, values))
             flat = calls.flat.get(types)
             if flat is not None:
-                if not flat[0]:
+                if not flat.converted:
                     result = function(*args, **kwargs)
-                    own = type(result) in flat[5]
+                    own = flat.results.get(type(result), NotImplemented) is None
                     return result if own else calls.back(result, flat, values)
                 result = calls.fast(flat, values, len(args), kwargs)
                 if result is not NotImplemented:
@@ -391,9 +392,12 @@ class Calls:
     def back(self, result: Value, flat: _Flat, values: tuple[Value, ...]) -> Value:
         """Return the function's result, converted to the kind of the argument that is an array."""
         kind = type(result)
-        path = None if kind in SCALARS else _staying(flat.back, kind)
+        path = flat.results.get(kind, NotImplemented)
+        if path is NotImplemented:
+            path = None if kind in SCALARS else _staying(flat.back, kind)
+            if path is not NotImplemented:
+                flat.results[kind] = path
         if path is None:
-            flat.own.add(kind)
             return result
         array = values[flat.first]
         if path is not NotImplemented:
@@ -435,7 +439,7 @@ class Calls:
         ):
             converted = () if path is None else arrays
             back = self._requests.table(Keywords(caller.format.name, **self._policy))
-            self.flat[types] = _Flat(converted, path, arrays[0], back.paths, not is_on_host, set())
+            self.flat[types] = _Flat(converted, path, arrays[0], back.paths, not is_on_host, {})
 
 
 def _staying(paths: Paths, kind: type) -> FastPath:
