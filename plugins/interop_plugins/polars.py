@@ -1022,9 +1022,7 @@ def _from_numpy() -> Iterable[Conversion]:
     yield frame(dtypes=_BOOL, adds=bits, name="to_frame_of_bits")
     masked = partial(Conversion, "numpy.ma", "polars.dataframe", frame_from_masked)
     masked = partial(masked, requires=_MASKED, takes=MEMORY_TRAITS - {"byteswapped"})
-    masked = partial(masked, effects=COPY, cost=_COLUMNS)
-    yield masked(dtypes=_SHARED, adds=_IMMUTABLE | _SCATTERED)
-    yield masked(dtypes=_BOOL, adds=bits, name="masked_to_frame_of_bits")
+    yield masked(dtypes=_DTYPES, effects=COPY, adds=bits, cost=_COLUMNS)
 
 
 def _series_casts() -> Iterable[Conversion]:

@@ -208,7 +208,7 @@ def _formats() -> Iterable[Format]:
             ndims={2},  # this is for results; rows of matrices have more axes
             wrapper=Wrapper(describe.rows_of, 1e-5),
             limits=Limits(refusal_hints={"null_rows": _NULL_ROWS}),
-            unary=(Copy(arrays.copy_rows, takes=_OF_ROWS, cost=_OBJECTS),),
+            unary=(Copy(arrays.copy_rows, takes=_OF_ROWS, cost=_COLUMNS),),
             advanced=Advanced(fast_key=describe.fast_key),
             samples=Samples(make=arrays.sample_of_rows, source="numpy"),
         ),

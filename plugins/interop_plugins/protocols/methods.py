@@ -119,7 +119,7 @@ def _claim(value: Foreign) -> _Claim | None:
             dtype = np.dtype(dtype)
         except TypeError:
             return None
-    if not isinstance(dtype, np.dtype) or dtype.kind in "OV":
+    if not isinstance(dtype, np.dtype) or dtype.hasobject or dtype.names:
         return None
     lengths = integers(shape)
     if lengths is None or min(lengths, default=0) < 0:

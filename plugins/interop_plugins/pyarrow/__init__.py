@@ -451,17 +451,26 @@ def _from_numpy() -> Iterable[Conversion]:
         yield make(dtypes=NUMBERS, takes=_BLOCK, cost=Cost(2e-6), fast_path=fast_path)
         cost = Cost(3e-6, 7e10)
         yield make(dtypes=_BOOL, takes=MEMORY_TRAITS, effects=COPY, cost=cost, name="pack_bits")
-    for source, to_table, traits, name in (
-        ("numpy", tables.from_array, EMPTY, ""),
-        ("numpy.ma", tables.from_masked, _MASKED, "masked_"),
-    ):
-        table = partial(Conversion, source, "pyarrow.table", to_table, ndims={2}, requires=traits)
-        table = partial(
-            table, takes=MEMORY_TRAITS - {"byteswapped"}, effects=COPY, cost=Cost(2e-5, 1e9)
-        )
-        yield table(dtypes=NUMBERS, adds=_IMMUTABLE, name=f"{name}array_to_table")
-        bits = _IMMUTABLE | {"bit_columns"}
-        yield table(dtypes=_BOOL, adds=bits, name=f"{name}bools_to_table")
+    table = partial(Conversion, "numpy", "pyarrow.table", tables.from_array, ndims={2})
+    table = partial(
+        table, takes=MEMORY_TRAITS - {"byteswapped"}, effects=COPY, cost=Cost(2e-5, 1e9)
+    )
+    yield table(dtypes=NUMBERS, adds=_IMMUTABLE, name="array_to_table")
+    bits = _IMMUTABLE | {"bit_columns"}
+    yield table(dtypes=_BOOL, adds=bits, name="bools_to_table")
+    yield Conversion(
+        "numpy.ma",
+        "pyarrow.table",
+        tables.from_masked,
+        takes=MEMORY_TRAITS - {"byteswapped"},
+        requires=_MASKED,
+        dtypes=NUMBERS | _BOOL,
+        ndims={2},
+        adds=bits,
+        effects=COPY,
+        cost=Cost(2e-5, 1e9),
+        name="masked_to_table",
+    )
     for source in ("numpy", "numpy.ma"):
         make = partial(Conversion, source, "pyarrow", requires=_MASKED, effects=COPY)
         # The numbers are shared, and the mask is packed into bits.
