@@ -858,6 +858,20 @@ def test_integers_are_halved_where_they_lie_if_they_fit(
     assert result.shape == value.shape
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+@pytest.mark.parametrize("source", ["torch", "cupy"])
+def test_integers_of_64_bits_stay_on_the_device_on_their_way_to_jax(
+    source: str, dtype: str
+) -> None:
+    """A counter on a device becomes one of JAX's there, by default as on the host."""
+    spec = make_spec(source, dtype, device="cuda:0", shape=(3,))
+    route = interop.plan(spec, "jax")
+    assert [step.after.device for step in route.steps] == ["cuda:0"] * len(route.steps)
+    assert route.steps[-1].after.dtype == dtype.replace("64", "32")
+    assert "if_exact" in route.steps[0].label
+    assert "narrow" not in route.effects
+
+
 # ---------------------------------------------------------------------- components on two devices
 
 

@@ -98,11 +98,6 @@ ROUTES = [
     ("torch@cuda:1", "jax", "view cuda:1 +immutable"),
     ("cupy@cuda:1", "jax", "view cuda:1 +immutable"),
     ("torch@cuda:1 noncontiguous", "jax", "copy cuda:1 +immutable"),
-    *(
-        (f"{name}@cuda:0@{sign}64", "jax", f"copy cuda:0 {sign}32 +immutable")
-        for name in ("torch", "cupy")
-        for sign in ("int", "uint")
-    ),
     ("dlpack@cuda:1 readonly", "torch", "copy cuda:1"),
     ("dlpack@cuda:1 readonly", "jax", "copy cuda:1 +immutable"),
     ("jax@cuda:1 immutable", "numpy", "transfer cpu"),
