@@ -940,9 +940,9 @@ Returns
 object
     New containers of the same types around the converted arrays; a dict stands for a file,
     a Dataset of xarray and records, which hold no other arrays than their own. An array
-    that occurs twice is one array in the result. Two contiguous arrays of one dtype and
-    shape over the same memory (tied weights) stay tied: they become one copy, or views over
-    that memory. At most the tree and the result are in memory at once.
+    that occurs twice is one array in the result. Two contiguous arrays of one type, dtype
+    and shape over the same memory (tied weights) stay tied: they become one copy, or views
+    over that memory. At most the tree and the result are in memory at once.
 
 Raises
 ------
