@@ -15,7 +15,7 @@ from inspect import (
     isgeneratorfunction,
     signature,
 )
-from typing import Any, NamedTuple, TypeAlias, get_origin
+from typing import Any, TypeAlias, get_origin
 
 from interop._model.device import ordinary
 from interop._model.extension import Autodiff, Pullback

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import partial
-from operator import itemgetter, setitem
+from operator import itemgetter
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
@@ -276,47 +276,64 @@ def _open_proxy(value: Value) -> _Opened:
 
 
 def _open_python(value: Value) -> Branch | None:
-    """Open a container of a type derived from one of Python's, or an instance of a dataclass.
+    """Open a container of a type derived from one of Python's, and an instance of a dataclass.
 
     A copy of it gets other contents: it keeps the attributes that a state dict has, and is not
-    initialised again.
+    initialised again. What is both is opened by its items and then by its fields.
     """
-    names: Sequence[Value]
-    put: Callable[[Value, Value, Value], object] = setitem
+    items, record = _open_items(value), _open_fields(value)
+    if items is None or record is None:
+        return items or record
+    rebuild_items, names, count = items.rebuild, record.names, len(items.names)
+
+    def rebuild(children: list[Value]) -> Value:
+        return _with_fields(rebuild_items(children[:count]), names, children[count:])
+
+    return Branch([*items.names, *names], [*items.children, *record.children], rebuild)
+
+
+def _open_items(value: Value) -> Branch | None:
     if isinstance(value, (dict, UserDict)):
         names = list(value)
         children = [value[name] for name in names]
-    elif isinstance(value, (list, UserList, deque)):
-        names = range(len(value))
-        return Branch(names, list(value), lambda new: _refilled(copy(value), names, new))
-    elif isinstance(value, ChainMap):  # whose first mapping may hide what is in others
-        names, children, put = range(len(value.maps)), list(value.maps), _set_mapping
-    elif isinstance(value, (type, tuple, Set)):  # whose items are no fields
+        return Branch(names, children, lambda new: _with_values(copy(value), names, new))
+    if isinstance(value, (list, UserList, deque)):
+        places = range(len(value))
+        return Branch(places, list(value), lambda new: _refilled(copy(value), places, new))
+    if isinstance(value, ChainMap):  # whose first mapping may hide what is in others
+        maps = value.maps
+        return Branch(range(len(maps)), list(maps), lambda new: _with_maps(copy(value), new))
+    return None
+
+
+def _open_fields(value: Value) -> Branch | None:
+    if isinstance(value, (type, tuple, Set)):  # whose items are no fields
         return None
-    elif is_dataclass(value) or isinstance(value, SimpleNamespace):
-        own = [field.name for field in fields(value)] if is_dataclass(value) else vars(value)
-        names, put = [name for name in own if hasattr(value, name)], object.__setattr__
-        children = [getattr(value, name) for name in names]
+    if is_dataclass(value):
+        names = [field.name for field in fields(value) if hasattr(value, field.name)]
+    elif isinstance(value, SimpleNamespace):
+        names = list(vars(value))
     else:
         return None
-    return Branch(names, children, partial(_copy_of, value, names, put))
+    children = [getattr(value, name) for name in names]
+    return Branch(names, children, lambda new: _with_fields(copy(value), names, new))
 
 
-def _copy_of(
-    value: Value,
-    names: Sequence[Value],
-    put: Callable[[Value, Value, Value], object],
-    children: Sequence[Value],
-) -> Value:
-    """Return a copy of a container with other contents."""
-    new = copy(value)
-    for name, child in zip(names, children, strict=True):
-        put(new, name, child)
-    return new
+def _with_values(mapping: Value, names: Sequence[Value], contents: Sequence[Value]) -> Value:
+    for name, child in zip(names, contents, strict=True):
+        mapping[name] = child
+    return mapping
 
 
-def _set_mapping(chain: ChainMap[Value, Value], place: int, mapping: Value) -> None:
-    chain.maps[place] = mapping
+def _with_maps(chain: ChainMap[Value, Value], maps: list[Value]) -> Value:
+    chain.maps = maps
+    return chain
+
+
+def _with_fields(record: Value, names: Sequence[Value], contents: Sequence[Value]) -> Value:
+    for name, child in zip(names, contents, strict=True):
+        object.__setattr__(record, name, child)  # also if the dataclass is frozen
+    return record
 
 
 def _open_tuple(value: Value) -> Branch | None:
@@ -380,15 +397,16 @@ def _with_items(value: Value, names: Sequence[Value], children: Sequence[Value])
     kind: Any = type(value)
     try:
         new = copy(value) if hasattr(kind, "__copy__") else value.copy()
-        for name, child in zip(names, children, strict=True):
-            new[name] = child
+        if type(new) is not kind:
+            msg = f"its copy is a {type(new).__qualname__}"
+            raise TypeError(msg)
+        return _with_values(new, names, children)
     except Exception as error:  # it may want items of one kind
         msg = (
             f"a {kind.__qualname__} does not take what its items are converted to "
             f"({type(error).__name__}: {error}); pass dict(x)."
         )
         raise BadRequestError(msg) from error
-    return new
 
 
 def _not_made_anew(value: Value, path: tuple[Any, ...]) -> BadRequestError:

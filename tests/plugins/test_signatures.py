@@ -40,7 +40,7 @@ def test_no_word_stands_twice() -> None:
     """A word that a type checker takes for a target names formats, and gives results of one type."""
     found = [word for result in docs.signatures.results() for word in result.words]
     assert sorted(found) == sorted(set(found))
-    assert all(interop.default._loaded().named(word) for word in found)
+    assert all(interop.default._registry.loaded().named(word) for word in found)
 
 
 @pytest.mark.parametrize(

@@ -348,7 +348,7 @@ def test_oneDNN_tensors_become_ordinary() -> None:  # noqa: N802 - its name
 def test_zeros_that_are_not_stored_have_no_address(loaded: interop.Interop) -> None:
     """Two of them do not share memory, and nobody is told to look for it at NULL."""
     zeros = torch._efficientzerotensor((3, 4))
-    assert loaded._loaded().formats["torch"].memory(zeros) == ()
+    assert loaded._registry.loaded().formats["torch"].memory(zeros) == ()
 
 
 class Tagged(torch.Tensor):

@@ -74,7 +74,7 @@ _MEMORY = _VIEWABLE | _SWAPPED
 _TEXT = "x.astype(float) reads the numbers in the text."
 _RECORDS = "interop.convert_tree makes one array of each field; x['name'] is one field."
 _HINTS = {
-    "drop_mask": "x.filled(...) says what stands for what is masked, and {to:pandas} keeps the "
+    "drop_mask": "x.filled(...) says what stands for what is masked, and to='pandas' keeps the "
     "mask. The numbers under the mask count as others do with drop_mask.",
     **dict.fromkeys(("<U", ">U", "|S", "StringDType"), _TEXT),
     "datetime64": "x.astype('int64') counts its units from 1970 on; NaT is the least integer.",
