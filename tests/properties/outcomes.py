@@ -24,7 +24,7 @@ def outcomes_of(framework: str, check: Callable[[Random, str, str], str]) -> lis
     ]
     outcomes = []
 
-    @cases(20 if framework == "dask" else 60)
+    @cases(40 if framework == "dask" else 120)
     @given(st.randoms(use_true_random=False), st.sampled_from(sources), st.sampled_from(FORMATS))
     def tried(rng: Random, source: str, target: str) -> None:
         outcomes.append(check(rng, source, target))
