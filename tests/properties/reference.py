@@ -73,6 +73,8 @@ class Way(NamedTuple):
     readonly_source: bool = False
     via_unrequested: bool = False
     lost: int = 0
+    #: Of its result, among the formats of the framework that is asked for.
+    place: int = 0
     breaks_sharing: bool = False
     imports: int = 0
     reorders: int = 0
@@ -86,7 +88,7 @@ class Way(NamedTuple):
         names = tuple(move.name for move in self.moves)
         breaks_sharing = 2 if by_detour else int(self.breaks_sharing)
         seconds = round(self.seconds, 12)
-        first = (self.lost, self.copied, breaks_sharing, self.imports, self.reorders)
+        first = (self.lost, self.place, self.copied, breaks_sharing, self.imports, self.reorders)
         return (*first, seconds, len(names), names)
 
 
@@ -103,6 +105,9 @@ class Reference:
         self.goals = dict(filter(None, map(self._goal, world.to)))
         self.dtypes = {dtype for dtype, _ in self.goals.values()}
         self.devices = {device for _, device in self.goals.values()} | {"cpu"}
+        own_first = sorted(self.goals, key=lambda name: name != world.spec.format)
+        is_one_framework = len({*map(_framework, self.goals)}) == 1
+        self.places = {name: n for n, name in enumerate(own_first) if is_one_framework}
         self.requested = {_framework(name) for name in (world.spec.format, *self.goals)}
 
     def _goal(self, name: str) -> tuple[str, tuple[str, str]] | None:
@@ -146,14 +151,14 @@ class Reference:
         }
 
     def _every(self, candidates: set[str], most: int, limit: int) -> Iterator[Way]:
-        """Yield every permitted route that visits nothing twice; it ends where it arrives."""
+        """Yield every permitted route that visits nothing twice; it ends in the preferred format."""
         rim = [(Way(self.world.spec), frozenset({(self.world.spec, False)}))]
         count = 0
         for _ in range(most + 1):
             following = []
             for way, visited in rim:
                 yield way
-                if self.arrives(way):
+                if self.arrives(way) and not way.place:
                     continue
                 for after in self.steps(way):
                     place = (after.spec, after.fresh)
@@ -264,6 +269,7 @@ class Reference:
             readonly_source=readonly_source,
             via_unrequested=way.via_unrequested or unrequested,
             lost=way.lost + len(effects & LOSING),
+            place=self.places.get(spec.format, 0),
             breaks_sharing=way.breaks_sharing or not aliases,
             imports=way.imports + bool(imports),
             reorders=way.reorders + ("noncontiguous" in before.traits - spec.traits),
