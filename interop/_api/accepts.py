@@ -116,8 +116,11 @@ def _check_function(function: Value) -> None:
     if not callable(function) or isinstance(function, type):
         msg = f"accepts decorates functions, not {function!r}; of a class decorate its __init__."
         raise BadRequestError(msg)
+    called = function
+    while isinstance(called, partial):
+        called = called.func
     for tells, kind in _LATER.items():
-        if tells(function):
+        if tells(called) or tells(type(called).__call__):
             msg = f"{_name(function)} is {kind} function; call interop.convert inside it."
             raise BadRequestError(msg)
 

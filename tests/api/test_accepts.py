@@ -201,8 +201,9 @@ def test_functions_that_give_results_later_are_refused() -> None:
 
     kinds = {later: "a coroutine", each: "a generator", each_later: "an asynchronous generator"}
     for function, kind in kinds.items():
-        wrapped = partial(function), partial(partial(function), 1), MethodType(function, 1)
-        for value in (function, *wrapped):
+        called = type("Called", (), {"__call__": function})()
+        wrapped = (partial(function), partial(partial(function), 1), called, partial(called))
+        for value in (function, *wrapped, MethodType(function, 1)):
             with pytest.raises(BadRequestError, match=f"is {kind} function; call interop.convert"):
                 interop.accepts("torch")(value)
     double = interop.accepts("torch")(partial(torch.mul, torch.tensor(2.0)))
