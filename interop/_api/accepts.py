@@ -121,7 +121,7 @@ def _check_function(function: Value) -> None:
         called = called.func
     for tells, kind in _LATER.items():
         if tells(called) or tells(type(called).__call__):
-            msg = f"{_name(function)} is {kind} function; call interop.convert inside it."
+            msg = f"{_name(called)} is {kind} function; call interop.convert inside it."
             raise BadRequestError(msg)
 
 

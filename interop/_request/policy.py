@@ -154,7 +154,7 @@ def _adjusted(base: Policy, allow: Iterable[str], forbid: Iterable[str]) -> Poli
     if contradictory:
         msg = (
             f"{contradictory[0]!r} is both allowed and forbidden; name it in one of "
-            f"allow= and forbid=."
+            "allow= and forbid=."
         )
         raise BadRequestError(msg)
     policy = Policy((base.permitted | allowed) - forbidden, (base.forbidden - allowed) | forbidden)

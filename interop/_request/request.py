@@ -103,7 +103,7 @@ def resolved(
     if contradictory:
         msg = (
             f"{keyword('copy', request.copy)} forbids {min(contradictory)!r}, which "
-            f"allow= permits; pass one of the two."
+            "allow= permits; pass one of the two."
         )
         raise BadRequestError(msg)
     return request

@@ -43,6 +43,17 @@ def test_the_last_line_is_the_safe_way() -> None:
         interop.convert(np.ones(2, "f4"), to="jax", copy=False)
 
 
+def test_hints_write_keywords_as_a_call_does() -> None:
+    """The hints of all bundled formats are shown as they are declared."""
+    hints = [
+        (format_.name, hint)
+        for format_ in interop.default._registry.loaded().formats.values()
+        for hint in format_.limits.refusal_hints.values()
+    ]
+    assert len(hints) > 100
+    assert [pair for pair in hints if re.search(r"\{\w+(:[\w.]+)?\}", pair[1])] == []
+
+
 @pytest.mark.parametrize(
     ("value", "fill"),
     [

@@ -86,7 +86,7 @@ _ROWS = frozenset(
 _OF_ROWS = _ROWS | _MASKED | {"immutable", "readonly", "unaligned", "weak", "hybrid", "grad"}
 _NULL_ROWS = (
     "some of its rows are missing, or elements of rows of several lengths; x.dropna() leaves out "
-    "rows that are missing, and {to:pyarrow.list} keeps them as nulls."
+    "rows that are missing, and to='pyarrow.list' keeps them as nulls."
 )
 
 #: The traits of NumPy's memory that pandas can compute with.
