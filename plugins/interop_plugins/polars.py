@@ -804,7 +804,8 @@ def _tables() -> Iterable[Conversion]:
     gone -= _FORTRAN | {"bit_columns"}
     gone |= frozenset(f"{dtype} columns" for dtype in _COLUMN_DTYPES) - _SEVERAL
     anything = _CARRIED | _SEVERAL | _ODD_COLUMNS | _UNKNOWN_DTYPE | _LABELLED | gone
-    anything |= {"bit_columns", "indexed"}
+    # Columns that lie side by side in a block still do so.
+    anything |= _FORTRAN | {"bit_columns", "indexed"}
     make = partial(Conversion, "arrow_c_stream", "polars.dataframe", from_table)
     make = partial(make, drops=gone - {"block_columns"}, shares=True, checked=True, ndims={2})
     make = partial(make, adds=_IMMUTABLE | _SCATTERED)

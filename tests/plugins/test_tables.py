@@ -16,6 +16,7 @@ import interop
 from interop import Interop
 from interop._registry.registry import Registry
 from interop.errors import InteropError, RefusedError
+from tests.cases import together
 
 DATE, TIME = dt.date(2020, 1, 31), dt.datetime(2020, 1, 31, 12, 30)
 
@@ -182,6 +183,52 @@ def test_a_dtype_counts_for_every_column():
 
 
 # ---------------------------------------------------------------------- labels
+
+
+#: Columns by name, of one dtype and of several.
+NUMBERS = {
+    "floats": {"k": [0.5, 1.5, 2.5], "v": [3.5, 4.5, 5.5]},
+    "halves": {"k": np.arange(3, dtype="f2"), "v": np.arange(3, dtype="f2")},
+    "truths": {"k": [True, False, True], "v": [False, True, True]},
+    "column": {"k": [1, 2, 3]},
+    "mixed": {"k": [1, 2, 3], "v": [0.5, 1.5, 2.5]},
+}
+
+
+def frames(columns):
+    """Return pandas frames of some columns: of one block, of one each, and of parts of blocks."""
+    frame = pd.DataFrame({name: np.array(column) for name, column in columns.items()})
+    twice = pd.concat([frame, frame])
+    block = pd.DataFrame(frame.to_numpy(), columns=frame.columns)
+    whole = [block] if len({*frame.dtypes}) == 1 else []
+    separate = pd.DataFrame({name: frame[name].copy() for name in frame})
+    parts = [twice.iloc[:3], twice[::2], frame[::-1], frame.sort_values("k", ascending=False)]
+    return [frame, separate, *whole, *parts]
+
+
+@together("source", TABLES)
+@together("kind", NUMBERS)
+def test_frames_of_one_dtype_and_of_several_keep_their_names(kind, source):
+    """Names and numbers arrive in every table, however the columns lie in memory."""
+    for frame in frames(NUMBERS[kind]):
+        plain = frame.reset_index(drop=True)
+        value = interop.convert(plain, to=source)
+        for target in TABLES:
+            result = interop.convert(value, to=target)
+            assert rows(result) == rows(plain)
+            assert [*map(str, dtypes(result))] == [
+                *map(str, dtypes(interop.convert(plain, to=target)))
+            ]
+
+
+@together("target", ["polars", "pyarrow.table"])
+@together("kind", NUMBERS)
+def test_frames_of_one_dtype_and_of_several_keep_their_index(kind, target):
+    """An index that is no range arrives as a column, whatever the dtypes of the others."""
+    for frame in frames(NUMBERS[kind]):
+        indexed = frame.set_axis([*"xyz"])
+        result = interop.convert(indexed, to=target)
+        assert rows(result) == rows(frame) | {"__index_level_0__": [*"xyz"]}
 
 
 INDEXES = {
