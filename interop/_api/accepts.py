@@ -22,13 +22,14 @@ from interop._model.extension import Autodiff, Pullback
 from interop._model.format import Format
 from interop._model.frames import shortened
 from interop._model.spec import Spec
+from interop._model.suggestion import listed
 from interop._model.typing import Value, ValueFunction
 from interop._planning.cache import NO_PATH, FastPath, Paths
 from interop._planning.goals import keeps_elements
 from interop._registry.registry import Registry
 from interop._request.keywords import Keywords
-from interop._request.policy import block
-from interop.errors import BadRequestError, InteropError
+from interop._request.policy import block, effect_names
+from interop.errors import BadRequestError, InteropError, RefusedError
 
 from .leaves import Located, is_array, is_list_of_numbers, is_of_numbers, reader
 from .requests import Requests
@@ -59,6 +60,8 @@ class _Flat:
     #: The numbers of the arrays that are converted.
     converted: tuple[int, ...]
     path: FastPath
+    #: Tells of an array whether its history is recorded, which the path would drop; see `Autodiff`.
+    recorded: ValueFunction | None
     #: The number of the first array.
     first: int
     #: The fast paths of results.
@@ -197,13 +200,16 @@ def _passes(spec: Spec, path: _Path) -> bool:
     return bool(inner) or not is_table
 
 
-def _once(convert: ValueFunction) -> ValueFunction:
+def _once(convert: Callable[..., Value]) -> Callable[..., Value]:
     """Return a function that converts an array once, however often it is given."""
     converted: dict[int, tuple[Value, Value]] = {}
 
-    def convert_once(x: Value) -> Value:
+    def convert_once(x: Value, *spec: Spec) -> Value:
         if id(x) not in converted:
-            converted[id(x)] = x, convert(x)  # the array lives on, so that no other gets its `id`
+            converted[id(x)] = (
+                x,
+                convert(x, *spec),
+            )  # the array lives on, so that no other gets its `id`
         return converted[id(x)][1]
 
     return convert_once
@@ -330,6 +336,7 @@ class Calls:
         self._policy = {name: named[name] for name in ("allow", "forbid") if name in named}
         self.convert_result = partial(convert, **self._policy) if self._policy else convert
         self._is_method = next(iter(_parameters(function)), None) in {"self", "cls"}
+        self._may_cut = "detach" in effect_names(keywords.allow, "allow")
         self._has_one_request = not (grad or isinstance(keywords.dtype, Mapping))
         #: By the types of the arguments.
         self.flat: dict[tuple[type, ...], _Flat] = {}
@@ -354,7 +361,7 @@ class Calls:
         first = next(numbers, next(iter(own or arrays)))
         spec = arrays[first]
         caller = _Caller(self, arguments.values[first], spec)
-        call = _Call(registry, self.function, self._convert_argument, arguments, arrays, caller)
+        call = _Call(registry, self.function, self._converted, arguments, arrays, caller)
         if not own:  # lists name no framework to which the result could go back
             return call.one_way()
         if self._grad:
@@ -370,6 +377,40 @@ class Calls:
         is_list = self._lists and is_list_of_numbers(self.registry, value)
         return is_list or is_array(self.registry, value)
 
+    def _converted(self, value: Value, spec: Spec) -> Value:
+        """Return an argument in the function's format, without cutting a history unasked."""
+        answers = (a.recorded(value) for a in self._recorders if a.recorded)
+        way = next(filter(None, answers), None) if "grad" in spec.traits else None
+        if way is None:
+            return self._convert_argument(value)
+        forbid = effect_names(self._keywords.forbid, "forbid") | {"detach"}
+        try:
+            return self._convert_argument(value, forbid=forbid)
+        except RefusedError as error:
+            if "detach" not in error.effects:
+                raise
+            raise RefusedError(self._cut(spec, way), error.effects) from None
+
+    @property
+    def _recorders(self) -> Sequence[Autodiff]:
+        """What tells of histories, unless the function's author lets them be cut."""
+        return () if self._may_cut else self.registry.autodiffs
+
+    def _cut(self, spec: Spec, way: str) -> str:
+        """Say that a call would cut a history, and what author and caller can do about it."""
+        target = self.registry.named(self._keywords.to)[0]
+        able = [autodiff.format for autodiff in self.registry.autodiffs]
+        keeps = "grad=True to keep it"
+        if self._grad:
+            keeps = "grad=True, which keeps that of the first array,"
+        elif target.partition(".")[0] not in able:
+            keeps += f" (if it is a function of {listed(able)})"
+        return (
+            f"{_name(self.function)} takes {target}, and {spec} would lose its history, which is "
+            f"being recorded. The author of the function passes {keeps} or allow='detach' to drop "
+            f"it; a caller who needs no gradient {way}."
+        )
+
     def fast(
         self, flat: _Flat, values: tuple[Value, ...], count: int, kwargs: dict[str, Value]
     ) -> Value:
@@ -377,12 +418,14 @@ class Calls:
 
         The first `count` values are the arguments without keywords.
         """
-        converted, path, made = list(values), flat.path, {}
+        converted, path, made, recorded = list(values), flat.path, {}, flat.recorded
         assert path is not None
         try:
             for n in flat.converted:
                 key = id(values[n])
                 if key not in made:
+                    if recorded is not None and recorded(values[n]):
+                        return NotImplemented
                     made[key] = path(values[n])
                     if made[key] is NotImplemented:
                         return NotImplemented
@@ -442,7 +485,11 @@ class Calls:
         ):
             converted = () if path is None else arrays
             back = self._requests.table(Keywords(caller.format.name, **self._policy))
-            self.flat[types] = _Flat(converted, path, arrays[0], back.paths, not is_on_host, {})
+            own = (a.recorded for a in self._recorders if a.format == caller.framework)
+            recorded = next(own, None)
+            self.flat[types] = _Flat(
+                converted, path, recorded, arrays[0], back.paths, not is_on_host, {}
+            )
 
 
 def _staying(paths: Paths, kind: type) -> FastPath:
@@ -462,8 +509,8 @@ class _Call:
 
     registry: Registry
     function: Callable[..., Value]
-    #: Converts an argument to the function's format.
-    convert: ValueFunction
+    #: Converts an argument of a spec to the function's format.
+    convert: Callable[[Value, Spec], Value]
     arguments: Tree
     #: The specs of the arrays among the leaves of `arguments`, by their places.
     arrays: Mapping[int, Spec]
@@ -569,7 +616,7 @@ class _Call:
             path_of = partial(self.arguments.path, place)
             with Located(path_of, partial(_named, self.function)):
                 if is_of_numbers(self.registry, spec) or not _passes(spec, path_of()):
-                    values[place] = convert(values[place])
+                    values[place] = convert(values[place], spec)
         return values
 
     def _called(self, values: list[Value]) -> list[Value]:

@@ -369,6 +369,8 @@ class Interop:
         grad : bool, default False
             Whether the function takes part in the caller's reverse-mode differentiation. Both
             frameworks must be ones that a plugin differentiates; arrays of others are constants.
+            Without it a call that would cut a history, while one is being recorded, is refused,
+            unless ``allow="detach"`` permits that.
         lists : bool, default False
             Whether lists of numbers or of arrays among the arguments are arrays, too. They name no
             framework: a result goes back to the first other array, or stays as it is.
@@ -393,6 +395,8 @@ class Interop:
         BadRequestError
             The function is a coroutine or a generator; or, when it is called with `grad`, no
             plugin differentiates functions of its framework.
+        RefusedError
+            When it is called: as for `convert`, and for an array with a history (see `grad`).
 
         Notes
         -----

@@ -94,6 +94,10 @@ class Autodiff(NamedTuple):
         ``attach(plain, forward, arrays) -> outputs``: returns what ``plain(arrays)`` does, tied
         into the graph of the arrays. Where that is needed it calls ``forward(arrays)`` instead,
         which returns the outputs and the pullback. Both are given arrays without history.
+    recorded : callable or None
+        ``recorded(value) -> str | None``: how a caller gives a value, which is an array of the
+        framework or holds some, so that no history is lost, as the end of "a caller who needs no
+        gradient"; None if none is being recorded at this moment.
     """
 
     format: str
@@ -102,6 +106,7 @@ class Autodiff(NamedTuple):
         [Function, Callable[[Sequence[Value]], tuple[list[Value], Pullback]], Sequence[Value]],
         list[Value],
     ]
+    recorded: Callable[[Value], str | None] | None = None
 
 
 class Namespaces(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from types import MethodType
 from typing import Any
@@ -19,6 +19,7 @@ import pytest
 import scipy.sparse
 import sparse
 import torch
+from torch.autograd import forward_ad
 
 import interop
 from interop.errors import BadRequestError, RefusedError
@@ -213,11 +214,65 @@ def test_functions_that_give_results_later_are_refused() -> None:
     assert double(np.ones(2)).tolist() == [2, 2]
 
 
-def test_history_is_dropped_unless_asked_for() -> None:
-    """Without grad=True the result of a JAX function has no history in torch."""
-    sine = interop.accepts("jax")(jnp.sin)
-    result = sine(torch.ones(2, requires_grad=True))
-    assert result.requires_grad is False
+#: What holds a tensor that requires a gradient, by how it is handed over.
+WITH_HISTORY: dict[str, Callable[[torch.Tensor], Any]] = {
+    "a parameter": torch.nn.Parameter,
+    "a result": lambda x: x.requires_grad_() * 1,
+    "a transpose": lambda x: x.requires_grad_()[::2],
+    "a sparse tensor": lambda x: x.to_sparse().requires_grad_(),
+    "a list": lambda x: [x.requires_grad_(), x],
+    "a tree": lambda x: {"x": [x.requires_grad_()]},
+}
+
+
+@together("name", WITH_HISTORY)
+@together("to", ["numpy", "jax"])
+def test_history_is_cut_only_where_that_is_asked_for(name: str, to: str) -> None:
+    """A call that would cut a history is refused while one is recorded; each way out works."""
+    make = WITH_HISTORY[name]
+    first = np.ones(1, np.float32)  # the function takes part in no differentiation of NumPy's
+    for arguments in ((make(torch.ones(4)),), (first, make(torch.ones(4)))):
+
+        def call(arguments: Any = arguments, **keywords: Any) -> Any:
+            function = interop.accepts(to, lists=True, **keywords)(lambda *x: first)
+            return function(*arguments), function(*arguments)
+
+        words = (
+            r"allow='detach' .*; a caller who needs no gradient calls it under torch\.no_grad\(\)"
+        )
+        with pytest.raises(RefusedError, match=rf"grad=True .*{words}") as refusal:
+            call()
+        assert refusal.value.effects == {"detach"}
+        assert len(call(allow="detach")) == 2
+        with torch.no_grad():
+            assert len(call()) == 2
+
+
+# torch itself scripts a few functions when it makes the first dual tensor.
+@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")
+def test_warm_calls_cut_no_history() -> None:
+    """Whether a history is recorded is seen at each call, also once the calls are fast."""
+    double = interop.accepts("numpy")(lambda x: x * 2)
+    plain, weight = torch.ones(2), torch.ones(2, requires_grad=True)
+    for _ in range(3):
+        assert double(plain).tolist() == [2, 2]
+        with torch.no_grad():
+            assert double(weight).tolist() == [2, 2]
+        with pytest.raises(RefusedError, match=r"^x: .*numpy.*functions? of jax, torch"):
+            double(weight)
+    with forward_ad.dual_level(), pytest.raises(RefusedError, match=r"passes x\.detach\(\)"):
+        double(forward_ad.make_dual(plain, plain))
+
+
+def test_history_that_goes_on_is_not_refused() -> None:
+    """A function of the caller's own framework, and one with grad=True, get the history."""
+    weight = torch.ones(2, requires_grad=True)
+    for words in ({}, {"grad": True}, {"dtype": "float64"}):
+        assert interop.accepts("torch", **words)(lambda x: x * 2)(weight).requires_grad
+    stacked = interop.accepts("torch", lists=True)(lambda x, y: y)([weight, weight], weight)
+    assert stacked.requires_grad
+    with pytest.raises(RefusedError, match="grad=True, which keeps that of the first array"):
+        interop.accepts("jax", grad=True)(lambda x, y: y)(np.ones(2, np.float32), weight)
 
 
 # ---------------------------------------------------------------------- differentiation

@@ -154,7 +154,7 @@ def interop_declarations() -> Iterable[Declaration]:
         DtypeNames("torch:dtype", dtype_name),
         Container("tensordict", containers.open_tensordict),
         Container("torch_geometric.data", containers.open_graph),
-        Autodiff("torch", autodiff.vjp, autodiff.attach),
+        Autodiff("torch", autodiff.vjp, autodiff.attach, autodiff.recorded),
         NoTrace(no_trace.mark),
         Problems(problems.find),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import repeat
@@ -86,6 +87,28 @@ def attach(
         apply: Callable[..., tuple[Tensor, ...]] = _node().apply
         return list(apply(forward, *arrays))
     return plain([array.detach() for array in arrays])
+
+
+def recorded(value: Any) -> str | None:
+    """Return how to give a tensor, or what holds some, without a history that torch records.
+
+    Under ``no_grad`` torch records none, but tangents go on.
+    """
+    requires_grad = getattr(value, "requires_grad", None)
+    if requires_grad is None:
+        held = value if isinstance(value, (list, tuple)) else [getattr(value, "data", None)]
+        items = (
+            item
+            for item in held
+            if hasattr(item, "requires_grad") or isinstance(item, (list, tuple))
+        )
+        return next(filter(None, map(recorded, items)), None)
+    torch = sys.modules["torch"]
+    if requires_grad and torch.is_grad_enabled():
+        return "calls it under torch.no_grad()"
+    if torch.autograd.forward_ad._current_level >= 0 and has_tangent(value):
+        return "passes x.detach()"
+    return None
 
 
 @cache
