@@ -110,10 +110,6 @@ class Composite:
         self.aliases = bool(self.roles - self.copied_roles)
         self.latency = self.unpacking.pack_seconds + self.packing.pack_seconds
 
-    def is_possible(self, devices: frozenset[str]) -> bool:
-        """Tell whether a route that touches only `devices` can take it."""
-        return not devices.isdisjoint(self.target.devices)
-
     def steps(self, spec: Spec, question: Question, route_of: RouteOf) -> Iterator[Step]:
         """Yield every transfer, move, cast and copy of a value that it takes."""
         request = question.request

@@ -42,7 +42,7 @@ class ResolvedConversion:
     # graph needs are worked out at once, and the others when one of them is first read.
     __slots__ = (
         *("conversion", "devices", "provenance", "source", "target"),
-        *("aliases", "effects", "latency", "losses", "requires", "roles", "writes"),
+        *("aliases", "arrives", "effects", "latency", "losses", "requires", "roles", "writes"),
         *("bits", "copies_in_order", "drops", "dtypes", "is_sparse", "keeps_order", "ndims"),
         *("takes", "turns"),
     )
@@ -69,6 +69,10 @@ class ResolvedConversion:
         self.losses = 0 if effects.isdisjoint(LOSSES) else len(effects & LOSSES)
         self.writes = not effects.isdisjoint(WRITING)
         self.aliases = conversion.aliases
+        #: The devices that it moves values to; None if it does not.
+        self.arrives: Iterable[str] | None = None
+        if "device" in conversion.changes:
+            self.arrives = conversion.result.devices or target.devices
         self.roles = self._shared_roles() if self.aliases else None
 
     def _shared_roles(self) -> frozenset[str] | None:
@@ -118,16 +122,6 @@ class ResolvedConversion:
         copies = source is target and not conversion.changes
         self.turns = copies and conversion.adds >= FORTRAN
         return getattr(self, name)
-
-    def is_possible(self, devices: frozenset[str]) -> bool:
-        """Tell whether a route that touches only `devices` can take it."""
-        arrives_on: Iterable[str] = self.target.devices
-        if "device" in self.conversion.changes:
-            arrives_on = self.conversion.result.devices or arrives_on
-            if devices == {"cpu"}:
-                return False  # there is nowhere to move, not even another part of the host
-        takes = self.devices is None or not devices.isdisjoint(self.devices)
-        return takes and not devices.isdisjoint(arrives_on)
 
     @property
     def needs_like(self) -> bool:

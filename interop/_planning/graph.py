@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache, lru_cache
 from itertools import chain
 
-from interop._model.device import device_type, is_host_part
 from interop._model.format import Format
 from interop._model.provenance import HERE, OWN
 from interop._model.spec import Spec
 from interop._registry.registry import Registry
 
+from .bounds import Least, Links, links, rest
 from .components import Composite
 from .conversion import ResolvedConversion, Unwrapping
 from .derived import WRITE_LOCKS
-from .question import Question, Scope, Way
+from .question import Way
 
-#: How many scopes are kept, and for how many kinds of values the ways that take them.
+#: How many bounds are kept, and for how many ends the formats that routes visit.
 _MOST = 1024
 
 
@@ -36,24 +36,34 @@ class Graph:
         self._provenance = registry.provenance
         self._registry = registry
         self._available = available
-        self._modules = frozenset(format_.requires for format_ in self.formats.values())
+        self.layout_of = {name: format_.layout for name, format_ in self.formats.items()}
         self._hubs = [format_ for format_ in self.formats.values() if format_.hub]
         self._frameworks: dict[str, list[Format]] = {}
-        for format_ in self.formats.values():
+        self.framework_of: dict[str, str] = {}
+        #: The modules that formats are of; "sys", which is always there, for those of none.
+        self._modules = {name: f.requires or "sys" for name, f in self.formats.items()}
+        for name, format_ in self.formats.items():
+            self.framework_of[name] = format_.framework
             self._frameworks.setdefault(format_.framework, []).append(format_)
+        self._wrappers = {name for name in self.formats if self.formats[name].wrapper is not None}
         self._conversions = self._resolved(registry)
         #: The pairs between which several distributions declare conversions.
         self.contested = _contested(self._every())
+        self._arriving: dict[str, list[ResolvedConversion]] = {}
+        for way in self._every():
+            self._arriving.setdefault(way.target.name, []).append(way)
         self._layouts = self._composed()
         self.composites: Callable[[str], list[Composite]] = cache(self._composites)
         self.unwrapping: Callable[[str, str], Unwrapping] = cache(self._unwrapping)
         self.is_locked: Callable[[str], bool] = cache(self._is_locked)
-        self._kept_takers = lru_cache(_MOST)(self._takers)
-        self._kept_scope = lru_cache(_MOST)(self._scope)
-        pairs = {(way.source.name, way.target.name) for way in self._every()}
-        for members in self._layouts.values():
-            pairs.update((source.name, target.name) for source in members for target in members)
-        self._reverse = _grouped((target, source) for source, target in pairs if source != target)
+        self.towards: Callable[[str], Mapping[str, Sequence[Way]]] = cache(self._towards)
+        self.computes = cache(self._computes)
+        self.links: Callable[[str], Links] = cache(self._links)
+        self.rest = lru_cache(_MOST)(self._rest)
+        self.stops = lru_cache(_MOST)(self._stops)
+        self.familiar = lru_cache(_MOST)(self._familiar)
+        self._is_stop = cache(self._may_be_stop)
+        self._is_there = cache(self._is_available)
 
     def _resolved(self, registry: Registry) -> dict[str, list[ResolvedConversion]]:
         formats = self.formats
@@ -92,8 +102,8 @@ class Graph:
     def _every(self) -> Iterator[ResolvedConversion]:
         return (way for conversions in self._conversions.values() for way in conversions)
 
-    def _into(self, name: str) -> Iterator[ResolvedConversion]:
-        return (way for way in self._every() if way.target.name == name)
+    def _into(self, name: str) -> list[ResolvedConversion]:
+        return self._arriving.get(name, [])
 
     def carries(self, format_: Format) -> frozenset[str]:
         """Return the traits that a finished value of a format may have."""
@@ -126,21 +136,45 @@ class Graph:
         """Return the ways that start at a format, without unwrapping, which depends on a value."""
         return [*self.conversions(name), *self.composites(name)]
 
+    def _towards(self, name: str) -> dict[str, list[Way]]:
+        """Return the ways that start at a format, by their targets."""
+        towards: dict[str, list[Way]] = {}
+        for way in self.ways(name):
+            towards.setdefault(way.target.name, []).append(way)
+        return towards
+
+    def _computes(self, source: str, target: str) -> bool:
+        """Tell whether a way computes lazy values: what that leads to is no detour."""
+        ways = self.towards(source).get(target, ())
+        return any("materialize" in way.effects for way in ways)
+
+    def _links(self, name: str) -> Links:
+        """Return the least that a step into a format takes, by its source and by what it needs."""
+        target = self.formats[name]
+        members = self._layouts.get(target.layout or "", [])
+        return links(self._into(name), target, members if target in members else ())
+
+    def _rest(
+        self,
+        names: frozenset[str],
+        goals: tuple[str, ...],
+        possible: frozenset[str],
+        devices: frozenset[str],
+        imports: frozenset[str],
+        *,
+        wraps: bool,
+    ) -> dict[str, dict[str, Least]]:
+        """Return the least that the rest of a route to a goal takes (`bounds.rest`).
+
+        It does not depend on the value. If that `wraps` another, wrappers are ends, too: what leads
+        on from them is not known.
+        """
+        ends = (*goals, *(names & self._wrappers)) if wraps else goals
+        return rest(self.links, names, ends, possible=possible, devices=devices, imports=imports)
+
     def _unwrapping(self, name: str, wrapped: str) -> Unwrapping:
         """Return the way from a wrapper to the format that one of its values wraps."""
         return Unwrapping(self.formats[name], self.formats[wrapped], self._provenance[name])
-
-    def takers(self, spec: Spec) -> Collection[Way]:
-        """Return the ways that take a value, in the order of their declaration."""
-        # The ways look at the number of axes, and at no length.
-        shape = (1,) * len(spec.shape)
-        return self._kept_takers(spec._replace(shape=shape, nbytes=0, nnz=None))
-
-    def _takers(self, kind: Spec) -> Mapping[Way, None]:
-        ways: list[Way] = [way for way in self.ways(kind.format) if way.takes_value(kind)]
-        if kind.wrapped in self.formats:
-            ways.append(self.unwrapping(kind.format, kind.wrapped))
-        return dict.fromkeys(ways)
 
     def divides(self, name: str, division: Set[str]) -> bool:
         """Tell whether a way into a format divides its result as another value of it is divided."""
@@ -164,88 +198,11 @@ class Graph:
 
     def sources(self, names: Iterable[str]) -> list[str]:
         """Return the formats from which one step leads to some others."""
-        return sorted({source for name in names for source in self._reverse.get(name, ())})
+        return sorted({source for name in names for source in self.links(name)})
 
     def distances(self, goals: Iterable[str]) -> dict[str, int]:
         """Return the least number of hand-offs to a goal, from each format that leads to one."""
-        return _distances(goals, self._reverse)
-
-    def visited(self, spec: Spec, goals: Iterable[str]) -> frozenset[str]:
-        """Return the formats that a route for a value may visit."""
-        return self._visited(spec.wrapped or spec.format, tuple(goals), dense=False)
-
-    def scope(self, question: Question) -> Scope:
-        """Return the formats that routes may visit, and how much the rest takes from each."""
-        spec, request = question.spec, question.request
-        devices = (spec.device, *question.devices)
-        return self._kept_scope(
-            (spec.format, spec.wrapped) if spec.wrapped else (spec.format,),
-            tuple(question.goals),
-            frozenset({*map(device_type, devices), *filter(is_host_part, devices)}),
-            request.permitted,
-            question.waived,
-            bool(request.like),
-            question.dense,
-            question.within,
-            frozenset(module for module in self._modules if module in sys.modules),
-        )
-
-    def _scope(  # noqa: PLR0917 - called in one place
-        self,
-        ends: tuple[str, ...],
-        goals: tuple[str, ...],
-        devices: frozenset[str],
-        permitted: frozenset[str],
-        waived: frozenset[str],
-        divided: bool,
-        dense: bool,
-        within: str,
-        imported: frozenset[str],
-    ) -> Scope:
-        requested = (*ends, *goals)
-        names = self._visited(ends[-1], goals, dense)
-        if within:
-            names = (names | {ends[0]}) & {format_.name for format_ in self.framework(within)}
-        unrequested = self._unrequested(names, requested)
-
-        def ways(name: str) -> Iterator[Way]:
-            # A hub may have a thousand ways, of which few lead to formats that are visited.
-            return (
-                way
-                for way in self.ways(name)
-                if way.target.name in names
-                and way.is_possible(devices)
-                and (divided or not way.needs_like)
-            )
-
-        # These steps compute a lazy value, and may return memory that its library still holds.
-        computing = (
-            way
-            for name in names
-            for way in self.conversions(name)
-            if way.target.name in names
-            and "materialize" in way.conversion.effects
-            and way.writes
-            and way.aliases
-        )
-        wrappers = (name for name in names if self.formats[name].wrapper is not None)
-        return Scope(
-            names,
-            (*goals, *wrappers),
-            goals,
-            ways,
-            places=self.places(ends[0], goals),
-            unrequested=unrequested,
-            not_imported=frozenset(
-                name
-                for name in unrequested
-                if (module := self.formats[name].requires) and module not in imported
-            ),
-            familiar=self._familiar(requested),
-            computes=any(True for _ in computing),
-            permitted=permitted,
-            waived=waived,
-        )
+        return _distances(goals, self.links)
 
     def places(self, start: str, goals: tuple[str, ...]) -> dict[str, int]:
         """Return the places of one framework's formats by preference; others have none."""
@@ -271,48 +228,59 @@ class Graph:
             return frozenset()
         return frozenset(name for name in goals if "nested" in self.formats[name].carries)
 
-    def _visited(self, start: str, goals: tuple[str, ...], dense: bool) -> frozenset[str]:
+    def visited(self, spec: Spec, goals: Iterable[str]) -> frozenset[str]:
+        """Return the formats that a route for a value may visit."""
+        return self.stops(spec.wrapped or spec.format, tuple(goals), None, dense=False)
+
+    def _stops(
+        self, start: str, goals: tuple[str, ...], devices: frozenset[str] | None, *, dense: bool
+    ) -> frozenset[str]:
         """Return the hubs and the formats of the requested frameworks, but for missing ones.
 
-        Formats that are not recoverable are no stops: later steps need the whole spec, and such
-        values do not keep all of it.
+        A missing one counts as there if it is installed together with a requested format.
         """
         requested = {start, *goals}
-        frameworks = {self.formats[name].framework for name in requested}
+        frameworks = {self.framework_of[name] for name in requested}
+        installs = {_package(self.formats[name]) for name in requested}
         visited = {
             format_.name
             for format_ in chain(self._hubs, *map(self.framework, frameworks))
-            if (not dense or format_.is_dense)
-            and self._is_installed(format_, requested)
-            and not format_.not_recoverable
+            if self._is_stop(format_.name, dense)
+            and (devices is None or not devices.isdisjoint(format_.devices))
+            and (self._is_there(format_.name) or _package(format_) in installs)
         }
         return frozenset(visited | requested)
 
-    def _is_installed(self, format_: Format, requested: Iterable[str]) -> bool:
-        """Tell whether a format is installed, or missing together with a requested format."""
-        if self._is_there(format_):
-            return True
-        # One package may have several modules.
-        installs = format_.install or format_.requires
-        formats = (self.formats[name] for name in requested)
-        return any(installs == (other.install or other.requires) for other in formats)
+    def not_imported(self, names: frozenset[str], requested: Set[str]) -> frozenset[str]:
+        """Return the formats of frameworks that nobody requested, and that are not imported yet."""
+        modules, framework_of = self._modules, self.framework_of
+        return frozenset(
+            {
+                name
+                for name in names
+                if framework_of[name] not in requested and modules[name] not in sys.modules
+            }
+        )
 
-    def _familiar(self, requested: Iterable[str]) -> frozenset[str]:
+    def _may_be_stop(self, name: str, dense: bool) -> bool:
+        """Tell whether routes may lead through a format.
+
+        Later steps need the whole spec, and values that are not recoverable do not keep all of it.
+        """
+        format_ = self.formats[name]
+        return (not dense or format_.is_dense) and not format_.not_recoverable
+
+    def _familiar(self, requested: tuple[str, ...]) -> frozenset[str]:
         """Return the distributions that are no bystanders in a route between some formats."""
         owners = (self._provenance[name].distribution for name in requested)
         return frozenset({OWN, HERE.distribution, *owners})
-
-    def _unrequested(self, names: Iterable[str], requested: Iterable[str]) -> frozenset[str]:
-        """Return the formats among `names` whose framework nobody requested."""
-        frameworks = {self.formats[name].framework for name in requested}
-        return frozenset(name for name in names if self.formats[name].framework not in frameworks)
 
     def unavailable(self, start: str, goals: Iterable[str]) -> list[Format]:
         """Return the formats of missing frameworks on the shortest ways to a goal.
 
         They are those through which a route could lead, were they there.
         """
-        requested, distance = (start, *goals), self.distances(goals)
+        distance = self.distances(goals)
         shortest = rim = {start: None} if start in distance else {}
         while rim:
             rim = {
@@ -322,16 +290,21 @@ class Graph:
                 if distance.get(way.target.name) == distance[name] - 1
             }
             shortest = shortest | rim
-        unrequested = self._unrequested(shortest, requested)
+        frameworks = {self.framework_of[name] for name in (start, *goals)}
         formats = (self.formats[name] for name in shortest)
         return [
             format_
             for format_ in formats
-            if not self._is_there(format_) and (format_.name not in unrequested or format_.hub)
+            if not self._is_there(format_.name) and (format_.framework in frameworks or format_.hub)
         ]
 
-    def _is_there(self, format_: Format) -> bool:
-        return not format_.requires or self._available(format_.requires)
+    def _is_available(self, name: str) -> bool:
+        module = self.formats[name].requires
+        return not module or self._available(module)
+
+
+def _package(format_: Format) -> str | None:
+    return format_.install or format_.requires
 
 
 def _contested(conversions: Iterable[ResolvedConversion]) -> frozenset[tuple[str, str]]:
@@ -342,21 +315,13 @@ def _contested(conversions: Iterable[ResolvedConversion]) -> frozenset[tuple[str
     return frozenset(pair for pair, distributions in owners.items() if len(distributions) > 1)
 
 
-def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    """Group pairs by their first item."""
-    groups: dict[str, set[str]] = {}
-    for first, second in pairs:
-        groups.setdefault(first, set()).add(second)
-    return groups
-
-
-def _distances(start: Iterable[str], links: Mapping[str, set[str]]) -> dict[str, int]:
+def _distances(start: Iterable[str], links: Callable[[str], Iterable[str]]) -> dict[str, int]:
     """Return the least number of links to every name that can be reached."""
     steps = dict.fromkeys(start, 0)
     rim, distance = set(steps), 0
     while rim:
         distance += 1
-        reached: set[str] = set().union(*(links[name] for name in rim if name in links))
+        reached: set[str] = set().union(*map(links, rim))
         rim = reached - steps.keys()
         steps.update(dict.fromkeys(rim, distance))
     return steps

@@ -6,7 +6,8 @@ A route visits hubs and the frameworks of its two ends.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from interop._model.spec import WEAK, Spec, representative, spec_class, spec_kind
 from interop._model.typing import ValueFunction
@@ -16,9 +17,8 @@ from interop._request.request import Request
 from .cache import PlanCache
 from .goals import frameworks, goals
 from .graph import Graph
-from .question import Question
 from .ranking import Rank
-from .search import Made, Search, State, along, first
+from .search import Search, State, along, first
 from .step import Step, fast_path
 
 
@@ -60,7 +60,44 @@ class Planner:
 
         If steps have been taken already, the search is for the rest of the way from `state`.
         """
-        return _Inquiry(self.graph, self._cache).searches(spec, request, state)
+        return self._searches(self.graph, spec, request, state)
+
+    def _searches(
+        self,
+        graph: Graph,
+        spec: Spec,
+        request: Request,
+        state: State | None = None,
+        *,
+        dense: bool = False,
+    ) -> list[Search]:
+        """Return the searches in one graph. With `dense` the routes stay among dense formats."""
+        start, wanted = state or State(spec), goals(graph, spec, request)
+        route_of = partial(self._array_steps, graph)
+        return [
+            Search(graph, start, request, wanted, route_of=route_of, dense=dense, within=within)
+            for within in frameworks(graph, start.spec, wanted)
+        ]
+
+    def _array_steps(self, graph: Graph, spec: Spec, request: Request) -> tuple[Step, ...] | None:
+        """Return the steps for an array of a composite value; None if there is no route."""
+        (target,) = request.formats
+        if request.copy and not graph.formats[target].lazy:
+            # The best route often copies anyway, and then copy=True changes nothing.
+            steps = self._array_steps(graph, spec, request._replace(copy=None))
+            if steps is None or not all(step.aliases for step in steps):
+                return steps
+        unsupported = graph.formats[target].unsupported(request.device or spec.device)
+        kind, sized = ((request, unsupported, key) for key in (spec_kind(spec), spec_class(spec)))
+        routes = self._cache.array_routes
+        for key in (kind, sized):
+            if key in routes:
+                return routes[key]
+        route = first(self._searches(graph, representative(spec), request, dense=True))
+        steps = None if route is None else tuple(route[1])
+        # The size matters only if the preferred route writes bytes.
+        key = sized if any(step.writes for step in steps or ()) else kind
+        return self._cache.keep(routes, key, steps, graph.version)
 
     def state_after(self, spec: Spec, steps: Iterable[Step]) -> State:
         """Return the state after some steps from a spec."""
@@ -84,7 +121,7 @@ class Planner:
             following = (
                 step
                 for search in searches[-1:]
-                for step in search.steps(state.spec, chosen.after.format)
+                for step in search.steps(state.spec, chosen.after.format, chosen.origin)
                 if step.origin == chosen.origin and spec_kind(step.after) == spec_kind(chosen.after)
             )
             step = next(following, None)
@@ -113,51 +150,3 @@ class Planner:
         source, target = formats[steps[0].before.format], formats[steps[-1].after.format]
         weak = not WEAK.isdisjoint(source.carries)
         return fast_path(steps, self.graph.contested, target.default_dtype if weak else None)
-
-
-class _Inquiry:
-    """The questions of one plan: one about the value, and one about each array that it is made of.
-
-    They share the steps that are made on the way.
-    """
-
-    def __init__(self, graph: Graph, cache: PlanCache) -> None:
-        self._graph = graph
-        self._cache = cache
-        self._made: dict[Hashable, Made] = {}
-
-    def searches(
-        self, spec: Spec, request: Request, state: State | None = None, *, dense: bool = False
-    ) -> list[Search]:
-        """Return the searches for a route, or for the rest of one that has led to `state`.
-
-        With `dense` it stays among dense formats.
-        """
-        graph, start = self._graph, state or State(spec)
-        wanted, spec = goals(graph, spec, request), start.spec
-        dtypes = tuple(dict.fromkeys(goal.dtype for goal in wanted.values() if goal.dtype))
-        question = Question(spec, request, wanted, dtypes, (), graph.formats, dense=dense)
-        return [
-            Search(graph, question._replace(within=within), self._array_steps, self._made, start)
-            for within in frameworks(graph, spec, wanted)
-        ]
-
-    def _array_steps(self, spec: Spec, request: Request) -> tuple[Step, ...] | None:
-        """Return the steps for an array of a composite value; None if there is no route."""
-        (target,) = request.formats
-        if request.copy and not self._graph.formats[target].lazy:
-            # The best route often copies anyway, and then copy=True changes nothing.
-            steps = self._array_steps(spec, request._replace(copy=None))
-            if steps is None or not all(step.aliases for step in steps):
-                return steps
-        unsupported = self._graph.formats[target].unsupported(request.device or spec.device)
-        kind, sized = ((request, unsupported, key) for key in (spec_kind(spec), spec_class(spec)))
-        routes = self._cache.array_routes
-        for key in (kind, sized):
-            if key in routes:
-                return routes[key]
-        route = first(self.searches(representative(spec), request, dense=True))
-        steps = None if route is None else tuple(route[1])
-        # The size matters only if the preferred route writes bytes.
-        key = sized if any(step.writes for step in steps or ()) else kind
-        return self._cache.keep(routes, key, steps, self._graph.version)

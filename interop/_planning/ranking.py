@@ -33,16 +33,6 @@ EACH = 2e-6
 _BY_DETOUR = 2
 
 
-class Least(NamedTuple):
-    """The least that a part of a route takes, in the order of `Rank`."""
-
-    losses: int = 0
-    copied: bool = False
-    unshared: bool = False  # no memory is shared with the value
-    imports: int = 0
-    seconds: float = 0.0
-
-
 class Rank(NamedTuple):
     """The place of a route in the order of preference: the smaller is preferred."""
 
@@ -96,27 +86,6 @@ class Rank(NamedTuple):
             self.seconds + step.seconds + EACH,
             self.steps + 1,
             (*self.names, step.label),
-        )
-
-    def bounded(self, rest: Least, refused: int = 0) -> Rank:
-        """Return a lower bound on the rank of the whole route.
-
-        `rest` is the least that the rest of it takes, and `refused` the least number of refused
-        effects that it has as a whole.
-        """
-        return Rank(
-            max(self.refused, refused),
-            self.bystanders,
-            self.losses + rest.losses,
-            self.departures,
-            self.place,
-            self.copied or rest.copied,
-            max(self.sharing, rest.unshared),
-            self.imports + rest.imports,
-            self.reorders,
-            self.seconds + rest.seconds,
-            self.steps,
-            self.names,
         )
 
     def by_detour(self) -> Rank:

@@ -6,20 +6,22 @@ the steps to further states, so the states need not be known beforehand.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import heappop, heappush
-from itertools import chain, count
-from operator import itemgetter
-from typing import NamedTuple, TypeAlias
+from itertools import count
+from typing import NamedTuple
 
-from interop._model.device import device_type, matches
+from interop._model.device import device_type, is_host_part, matches
 from interop._model.effect import EFFECTS
 from interop._model.format import LINES, Format
 from interop._model.spec import Spec
+from interop._request.request import Request
 
+from .bounds import NOTHING
+from .conversion import ResolvedConversion
 from .derived import WRITE_LOCKS
 from .graph import Graph
-from .question import Onward, Question, RouteOf, Way
+from .question import Goal, Question, RouteOf, Way
 from .ranking import Rank
 from .step import Step
 
@@ -42,19 +44,28 @@ class State(NamedTuple):
     shared: frozenset[str] | None = None
 
 
-#: Steps by spec and way.
-Made: TypeAlias = dict[Spec, dict[Way, tuple[Step, ...]]]
-
-
 class Search:
-    """The search for the route that a question asks for.
+    """The search for the preferred route of a value, or for the rest of its way from a state.
 
     It finds a shortest path by setting labels [1]_. A lower bound on the rest guides it (A*, [2]_):
-    the losses, copies, imports and seconds of the best path through the formats, whatever the specs
-    may be. No step lowers that bound by more than its own cost, so the first goal that leaves the
-    queue is the preferred one. The ways that lead on from a state are tried one by one, the best
-    bound first [3]_, so a format with a thousand neighbours costs no more than the few that are
-    worth a look.
+    the least that any path to a goal takes from a format, whatever the value may be (`bounds`).
+    What is queued is a state with the format to go on to, so that only the conversions to formats
+    that are worth a look are asked whether they take the value. The first goal that leaves the
+    queue is the preferred one.
+
+    Parameters
+    ----------
+    graph : Graph
+    start : State
+    request : Request
+    goals : mapping of str to Goal
+        By acceptable format.
+    route_of : callable
+        Returns the steps for an array of a composite value.
+    dense : bool
+        Whether the route stays among dense formats, as those of a composite value's arrays do.
+    within : str
+        The framework that the route stays in; "" if it may leave it.
 
     References
     ----------
@@ -63,25 +74,34 @@ class Search:
     .. [2] P. E. Hart, N. J. Nilsson and B. Raphael, "A formal basis for the heuristic
        determination of minimum cost paths", IEEE Transactions on Systems Science and
        Cybernetics 4 (2), 1968.
-    .. [3] T. Yoshizumi, T. Miura and T. Ishida, "A* with partial expansion for large branching
-       factor problems", AAAI, 2000.
     """
 
     def __init__(
         self,
         graph: Graph,
-        question: Question,
-        route_of: RouteOf,
-        made: dict[Hashable, Made],
         start: State,
+        request: Request,
+        goals: Mapping[str, Goal],
+        *,
+        route_of: RouteOf,
+        dense: bool = False,
+        within: str = "",
     ) -> None:
-        self._graph = graph
-        self._start = start
-        self._bare = question
-        self._route_of = route_of
-        #: The steps made so far, by `Question.changes`. They are used again, since several states
-        #: have one spec, a refusal takes several runs, and many arrays of a value are similar.
-        self._made_for = made
+        self._graph, self._start, self._route_of = graph, start, route_of
+        self._request, self._goals, self._dense, self._within = request, goals, dense, within
+        self._dtypes = {goal.dtype: None for goal in goals.values()}
+        self._devices = {goal.device: None for goal in goals.values()}
+        self._permitted = request.permitted
+        spec = start.spec
+        source = graph.formats[spec.format]
+        self._from_lazy, self._layout = source.lazy, source.layout
+        requested = (spec.format, *filter(None, [spec.wrapped]), *goals)
+        self._frameworks = {graph.framework_of[name] for name in requested}
+        self._familiar = graph.familiar(requested)
+        self._places = graph.places(spec.format, tuple(goals))
+        #: The steps made so far, by what they start from. Several states have one spec, and a
+        #: refusal takes several runs.
+        self._made: dict[tuple[Spec, tuple[str, ...]], dict[Way, tuple[Step, ...]]] = {}
 
     def run(
         self, without: frozenset[object] = frozenset(), waived: frozenset[str] = frozenset()
@@ -91,93 +111,131 @@ class Search:
         Steps of the origins `without` are left out. If effects are `waived`, the search is for the
         nearest route that is refused for nothing but these.
         """
-        self._without, self._waived = without, waived
+        self._waived = waived
         self._refused = int(bool(waived))  # the route must have at least so many refused effects
-        self._question = question = self._bare.waiving(waived)
-        self._scope = self._graph.scope(question)
-        self._made = self._made_for.setdefault(question.changes, {})
-        self._permitted = question.request.permitted
-        self._dtypes = {goal.dtype for goal in question.goals.values()}
-        self._devices = {goal.device for goal in question.goals.values()}
-        source = self._graph.formats[question.spec.format]
-        self._from_lazy, self._layout = source.lazy, source.layout
+        question = self._question(self._permitted | waived)
+        self._bound(question)
+        #: Lower bounds, ranks and states, and the format to go on to; None at a goal.
+        self._queue: list[tuple[Rank, int, Rank, State, str | None]] = []
         self._order = count()
-        #: Lower bounds, ranks and states, with the ways that lead on, or None at a goal.
-        self._queue: list[tuple[Rank, int, Rank, State, Iterator[Onward] | None]] = []
         self._ranks: dict[State, Rank] = {}
         self._came: dict[State, tuple[State, Step]] = {}
         self._enter(self._start, Rank())
         while self._queue:
-            _, order, rank, state, onward = heappop(self._queue)
-            if rank is self._ranks[state]:  # no better route to the state was found meanwhile
-                if onward is None:
-                    return rank, self._steps_to(state)
-                self._go_on(order, rank, state, onward)
+            _, _, rank, state, name = heappop(self._queue)
+            if rank is not self._ranks[state]:
+                continue  # a better route to the state was found meanwhile
+            if name is None:
+                return rank, self._steps_to(state)
+            for step in self._steps(state.spec, name, question):
+                if step.origin not in without:
+                    self._extend(rank, state, step)
         return None
 
+    def _question(self, effects: frozenset[str]) -> Question:
+        """Return what decides which steps a way makes, if they may have some effects."""
+        dtypes, devices = tuple(filter(None, self._dtypes)), dict(self._devices)
+        kinds = map(device_type, (self._start.spec.device, *devices))
+        if "host_round_trip" in effects or "cpu" in kinds:
+            # Frameworks meet on the host, so a route may lead through it.
+            devices["cpu"] = None
+        formats = self._graph.formats
+        return Question(self._request, self._goals, dtypes, tuple(devices), formats, effects)
+
+    def _bound(self, question: Question) -> None:
+        """Work out the formats that a route may visit, and the least that its rest takes."""
+        graph, spec, goals = self._graph, self._start.spec, tuple(self._goals)
+        devices = spec.device, *question.devices
+        touched = frozenset({*map(device_type, devices), *filter(is_host_part, devices)})
+        names = graph.stops(spec.wrapped or spec.format, goals, touched, dense=self._dense)
+        if self._within:
+            members = {format_.name for format_ in graph.framework(self._within)}
+            names = (names | {spec.format}) & members
+        wraps = spec.wrapped is not None
+        self._names, self._imports = names, graph.not_imported(names, self._frameworks)
+        #: By the format of a state and the next one.
+        self._rest = graph.rest(names, goals, question.effects, touched, self._imports, wraps=wraps)
+
     def _enter(self, state: State, rank: Rank) -> None:
-        """Enter a state in the queue, with the ways that lead on from it."""
+        """Enter a state in the queue: as a goal, and for each format that may come next."""
         self._ranks[state] = rank
-        spec = state.spec
+        spec, graph = state.spec, self._graph
         if self._is_goal(state):
-            place = self._scope.places.get(spec.format, 0)
+            place = self._places.get(spec.format, 0)
             goal = rank._replace(place=place) if place else rank
             heappush(self._queue, (goal, next(self._order), rank, state, None))
             if not place:
                 return
-        copied = rank.copied or self._must_write(state)
-        # If bytes are copied, sharing by a detour is worse than not sharing (`Rank.by_detour`).
-        unshared = rank.sharing > 0 or (copied and state.via_unrequested)
-        takers = self._graph.takers(spec)
-        ways = self._scope.onward(spec.format, copied, unshared)
-        onward = [item for item in ways if item[-1] in takers]
+        onward = self._rest.get(spec.format, {})
         # What a step has wrapped may lie in another format within; to unwrap it leads nowhere new.
-        if spec.wrapped in self._scope.names and spec.wrapped == self._start.spec.wrapped:
-            way = self._graph.unwrapping(spec.format, spec.wrapped)
-            onward = [*onward, *self._scope.leading([way], copied, unshared)]
-            onward.sort(key=itemgetter(0))
-        if onward:
-            bound = rank.bounded(onward[0][0], self._refused)
-            heappush(self._queue, (bound, next(self._order), rank, state, iter(onward)))
+        if spec.wrapped in self._names and spec.wrapped == self._start.spec.wrapped:
+            onward = {**onward, spec.wrapped: NOTHING}
+        copied = bool(onward) and (rank.copied or self._must_write(state))
+        refused = max(rank.refused, self._refused)
+        for name, (losses, writes, parts, imports, seconds) in onward.items():
+            copies, unshared = copied or writes, parts
+            if copies and not parts:
+                # Sharing by a detour is worse than not sharing then (`Rank.by_detour`).
+                is_detour = graph.framework_of[name] not in self._frameworks
+                is_detour = is_detour and not graph.computes(spec.format, name)
+                unshared = state.via_unrequested or is_detour
+            bound = Rank(
+                refused,
+                rank.bystanders,
+                rank.losses + losses,
+                rank.departures,
+                rank.place,
+                copies,
+                max(rank.sharing, unshared),
+                rank.imports + imports,
+                rank.reorders,
+                rank.seconds + seconds,
+                rank.steps,
+                rank.names,
+            )
+            heappush(self._queue, (bound, next(self._order), rank, state, name))
 
-    def _go_on(self, order: int, rank: Rank, state: State, onward: Iterator[Onward]) -> None:
-        """Try the ways that lead on from a state, until another state has a better bound.
+    def _steps(
+        self, spec: Spec, name: str, question: Question, origin: object = None
+    ) -> Iterator[Step]:
+        """Yield the steps that can be made from a spec to a format.
 
-        Where bounds are equal, the state that was entered first goes first.
+        If they are wanted for their `origin`, which is a conversion, no other makes any.
         """
-        spec = state.spec
-        made = self._made.setdefault(spec, {})
-        for least, number, way in onward:
-            bound = rank.bounded(least, self._refused)
-            if self._queue and self._queue[0][:2] < (bound, order):
-                rest = chain([(least, number, way)], onward)
-                heappush(self._queue, (bound, order, rank, state, rest))
-                return
-            steps = made.get(way)
-            if steps is None:
-                steps = made[way] = tuple(way.steps(spec, self._question, self._route_of))
-            for step in steps:
-                if step.origin not in self._without:
-                    self._extend(rank, state, step)
+        ways = self._graph.towards(spec.format).get(name, ())
+        if isinstance(origin, ResolvedConversion):
+            ways = [way for way in ways if way is origin]
+        if spec.wrapped == name == self._start.spec.wrapped:
+            ways = [*ways, self._graph.unwrapping(spec.format, name)]
+        made = self._made.setdefault((spec, question.devices), {})
+        for way in ways:
+            if way.effects <= question.effects:
+                steps = made.get(way)
+                if steps is None:
+                    takes = way.takes_value(spec)
+                    steps = tuple(way.steps(spec, question, self._route_of)) if takes else ()
+                    made[way] = steps
+                yield from steps
 
     def _extend(self, rank: Rank, state: State, bare: Step) -> None:
         """Enter the state that a permitted step leads to, unless a better route leads there."""
-        if bare.after == state.spec and self._question.request.copy is not True:
+        if bare.after == state.spec and self._request.copy is not True:
             return
         step, after = along(state, bare, self._graph.formats, from_lazy=self._from_lazy)
         refused = step.effects - self._permitted
         if refused and not refused <= self._waived:
             return
-        scope, name = self._scope, step.after.format
+        name = step.after.format
+        is_unrequested = self._graph.framework_of[name] not in self._frameworks
         # A lazy value is computed into whatever format its library makes: that is no detour.
-        is_detour = name in scope.unrequested and "materialize" not in step.effects
+        is_detour = is_unrequested and "materialize" not in step.effects
         if refused or is_detour:
             via_unrequested = after.via_unrequested or is_detour
             after = after._replace(
                 refused=after.refused or bool(refused), via_unrequested=via_unrequested
             )
-        imports = name in scope.not_imported
-        bystander = not step.replaces and step.provenance.distribution not in scope.familiar
+        imports = name in self._imports
+        bystander = not step.replaces and step.provenance.distribution not in self._familiar
         shares = after.shared is None or bool(after.shared)
         extended = rank.extended(
             step,
@@ -198,25 +256,23 @@ class Search:
 
     def _departs(self, step: Step) -> bool:
         """Tell whether a step leaves the layout of the value that is converted."""
-        formats = self._graph.formats
-        before, after = formats[step.before.format].layout, formats[step.after.format].layout
-        return before == self._layout != after
+        layout_of = self._graph.layout_of
+        return layout_of[step.before.format] == self._layout != layout_of[step.after.format]
 
     def _reorders(self, step: Step) -> bool:
         """Tell whether a step puts elements in another order than that in memory."""
         lost = step.before.traits - step.after.traits
         if "noncontiguous" in lost or (step.writes and "uncoalesced" in lost):
             return True
-        formats = self._graph.formats
-        layouts = {formats[name].layout for name in (step.before.format, step.after.format)}
-        return layouts == LINES.keys()
+        layout_of = self._graph.layout_of
+        return {layout_of[step.before.format], layout_of[step.after.format]} == LINES.keys()
 
     def _must_write(self, state: State) -> bool:
         """Tell whether bytes must still be written."""
         spec = state.spec
         return (
             spec.dtype not in self._dtypes
-            or (self._question.request.copy is True and not state.fresh)
+            or (self._request.copy is True and not state.fresh)
             or not any(matches(spec.device, device) for device in self._devices)
         )
 
@@ -227,26 +283,26 @@ class Search:
 
     def _is_goal(self, state: State) -> bool:
         spec = state.spec
-        goal = self._question.goals.get(spec.format)
+        goal = self._goals.get(spec.format)
         return (
             goal is not None
             and spec.carrier is None
             and spec.dtype == goal.dtype
             and matches(spec.device, goal.device)
             and goal.requires <= spec.traits <= goal.carries
-            and (state.fresh or self._question.request.copy is not True)
+            and (state.fresh or self._request.copy is not True)
             # Callers may write to fresh memory, whichever library has made it, unless its format is
             # one to which nobody writes.
             and not (state.fresh and "readonly" in spec.traits and not self._never_changes(spec))
             and state.refused == self._refused
         )
 
-    def steps(self, spec: Spec, target: str) -> Iterator[Step]:
-        """Yield every step that can be made from a spec to a format."""
-        question = self._bare.waiving(frozenset(EFFECTS))
-        for way in self._graph.takers(spec):
-            if way.target.name == target:
-                yield from way.steps(spec, question, self._route_of)
+    def steps(self, spec: Spec, target: str, origin: object) -> Iterator[Step]:
+        """Yield the steps of an origin from a spec to a format, though they be refused.
+
+        Others may be among them.
+        """
+        return self._steps(spec, target, self._question(frozenset(EFFECTS)), origin)
 
     def _steps_to(self, state: State) -> list[Step]:
         steps: list[Step] = []

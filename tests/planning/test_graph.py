@@ -13,7 +13,6 @@ import interop
 from benchmarks import crowd
 from interop import Cost, Interop
 from interop._planning.conversion import ResolvedConversion
-from interop._planning.graph import Graph
 from interop.plugin import Components, make_spec
 from interop.plugin.advanced import Advanced
 from tests.toys import Box, copy, labels, toy, view
@@ -153,18 +152,6 @@ def test_only_its_own_framework_leads_through_a_format_that_is_no_hub(empty: Int
     within = make_spec("m.x", "float32", shape=(3,))
     assert labels(empty.plan(within, to="b")) == ["m.x_to_m", "m_to_b"]
     assert labels(empty.plan(spec, to="m")) == ["a_to_m"]
-
-
-def test_a_plan_looks_for_no_way_into_its_target(
-    empty: Interop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All conversions would be looked at for that, and there may be thousands."""
-    empty.register(toy("a"), toy("b"), view("a", "b"), copy("a", "b"))
-    monkeypatch.setattr(Graph, "_into", None)
-    spec = make_spec("a", "float32", shape=(3,))
-    requests: list[dict[str, Any]] = [{}, {"copy": True}, {"copy": False}]
-    for request in requests:
-        assert empty.plan(spec, to="b", **request).result.format == "b"
 
 
 def test_a_composite_of_a_format_that_is_not_there_is_no_obstacle(empty: Interop) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 from interop._model.provenance import HERE
-from interop._planning.ranking import Least, Rank
+from interop._planning.ranking import Rank
 from interop._planning.step import Step
 from interop.plugin import make_spec
 
@@ -56,14 +56,6 @@ def test_a_rank_grows_with_every_step() -> None:
             1, 0, 1, 0, 0, True, 1, 3, 1, 0.0, 3
         )
         assert extended.names == tuple(chosen.label for chosen in order)
-
-
-def test_a_bound_is_no_more_than_any_route_that_goes_on() -> None:
-    """A rank with the least that is left ranks no later than with a step that takes that much."""
-    least = Least(1, copied=True, unshared=True, imports=1, seconds=0.5)
-    detach = step("pack", effects=frozenset({"detach"}), writes=True, aliases=False)
-    for start in (Rank(), Rank(losses=2, copied=True, seconds=1.0)):
-        assert start < start.bounded(least) < start.extended(detach, 0, imports=True)
 
 
 def test_memory_shared_by_a_detour_ranks_below_memory_of_its_own() -> None:
