@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import platform
-import shutil
-import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
-from interop._model.display import one_line
 from interop._model.extension import Problem
 from interop._model.provenance import OWN, Provenance, normal
 from interop._model.suggestion import suggestion
@@ -23,6 +23,7 @@ from interop._version import __version__
 from .probe import Probed, probe
 from .problems import disables
 from .rival import rival
+from .tool import Tool, ToolFailed
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -35,6 +36,8 @@ Progress = Callable[[int, int, str], None]
 _Modules = dict[Provenance, dict[str, list[DeclaredFormat]]]
 
 _SMI = ("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader")
+#: Seconds that it may take.
+_SMI_PATIENCE = 30
 #: How many frameworks are imported at a time.
 _AT_ONCE = 2
 
@@ -232,12 +235,38 @@ def _probed(
         return probe(origin.distribution, origin.plugin, modules, timeout)
 
     probed_of: dict[Provenance, Probed] = {}
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for origin, probed in zip(installed, pool.map(probe_plugin, installed), strict=True):
-            probed_of[origin] = probed
-            if progress:
-                progress(len(probed_of), len(installed), origin.plugin)
+    for origin, probed in _from_threads(probe_plugin, installed):
+        probed_of[origin] = probed
+        if progress:
+            progress(len(probed_of), len(installed), origin.plugin)
     return probed_of
+
+
+def _from_threads(
+    function: Callable[[Provenance], Probed], origins: Iterable[Provenance]
+) -> Iterator[tuple[Provenance, Probed]]:
+    """Yield what a function returns for each origin, as a few threads call it.
+
+    Nobody waits for the threads if this is interrupted, as leaving a pool would.
+    """
+    futures: dict[Provenance, Future[Probed]] = {origin: Future() for origin in origins}
+    untried: SimpleQueue[Provenance] = SimpleQueue()
+    for origin in futures:
+        untried.put(origin)
+
+    def work() -> None:
+        with suppress(Empty):
+            while True:
+                origin = untried.get_nowait()
+                try:
+                    futures[origin].set_result(function(origin))
+                except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+                    futures[origin].set_exception(error)
+
+    for _ in range(_AT_ONCE):
+        threading.Thread(target=work, daemon=True).start()
+    for origin, future in futures.items():
+        yield origin, future.result()
 
 
 def _parts(module: str, formats: Iterable[DeclaredFormat]) -> list[str]:
@@ -398,17 +427,13 @@ def _requirements(distribution: str, extra: str = "") -> Iterator[Requirement]:
 
 
 def _driver() -> Driver:
-    name = _SMI[0]
-    tool = shutil.which(name)
+    name, *arguments = _SMI
+    tool = Tool.named(name)
     if tool is None:
         return Driver(name, "absent", reason=f"{name} is not on PATH")
     try:
-        process = subprocess.run(
-            [tool, *_SMI[1:]], capture_output=True, text=True, timeout=30, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Driver(name, "failed", reason=f"{name} could not be run: {error}")
-    if process.returncode:
-        output = one_line(process.stdout or process.stderr)
-        return Driver(name, "failed", reason=f"{name} ended with {process.returncode}: {output}")
-    return Driver(name, "ready", tuple(filter(None, map(str.strip, process.stdout.splitlines()))))
+        output = tool.output(arguments, patience=_SMI_PATIENCE)
+    except ToolFailed as error:
+        return Driver(name, "failed", reason=str(error))
+    devices = filter(None, map(str.strip, output.decode(errors="replace").splitlines()))
+    return Driver(name, "ready", tuple(devices))

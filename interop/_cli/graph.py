@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -13,11 +11,11 @@ from typing import Annotated
 import typer
 
 from interop._api.default import default
-from interop._model.display import one_line
 
 from .drawing import dot, mermaid
 from .network import network
-from .output import JSON, check_file, fail, line, misused, reports_errors, show_bytes
+from .output import JSON, check_file, fail, line, misused, reports_errors, show_bytes, write_file
+from .tool import Tool, ToolFailed
 
 
 class Drawing(StrEnum):
@@ -33,6 +31,8 @@ class Drawing(StrEnum):
 
 #: The kinds that Graphviz draws.
 _PICTURES = (Drawing.svg, Drawing.png, Drawing.pdf)
+#: Seconds that Graphviz may take.
+_PATIENCE = 120
 _SUFFIXES = {".mmd": "mermaid", ".gv": "dot"}
 _NO_GRAPHVIZ = (
     "Graphviz is not installed, which draws {kind}: install it "
@@ -71,10 +71,7 @@ def graph(
     if file is None:
         show_bytes(drawing)
         return
-    try:
-        file.write_bytes(drawing)
-    except OSError as error:
-        fail(f"{file} cannot be written ({error.strerror or error}); pass another --file.")
+    write_file(file, drawing)
     line(f"wrote {file}")
 
 
@@ -105,13 +102,10 @@ def _drawing(kind: Drawing) -> bytes:
 
 
 def _picture(text: str, kind: Drawing) -> bytes:
-    program = shutil.which("dot")
-    if program is None:
+    tool = Tool.named("dot")
+    if tool is None:
         misused(_NO_GRAPHVIZ.format(kind=kind.upper()))
-    process = subprocess.run(
-        [program, f"-T{kind}"], input=text.encode(), capture_output=True, check=False
-    )
-    if process.returncode:
-        reason = one_line(process.stderr.decode(errors="replace"))
-        fail(f"Graphviz ended with {process.returncode}: {reason}")
-    return process.stdout
+    try:
+        return tool.output([f"-T{kind}"], text, patience=_PATIENCE)
+    except ToolFailed as error:
+        fail(f"Graphviz's {error}")

@@ -12,10 +12,11 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
+from secrets import token_hex
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, ParamSpec, TextIO
 
@@ -286,11 +287,34 @@ def _end(reason: str, code: int, facts: Mapping[str, object]) -> NoReturn:
 
 
 def check_file(file: Path) -> None:
-    """Refuse a folder, and a file in none that exists, because its name may be misspelt."""
+    """Refuse a folder, a link to a file, and a file in a folder that may be misspelt."""
     if file.is_dir():
         fail(f"{file} is a folder; pass --file with the name of a file.")
     if not file.parent.is_dir():
         fail(f"there is no folder {file.parent}; create it, or pass another --file.")
+    if file.is_symlink() and (file.is_file() or not file.exists()):
+        fail(f"{file} is a link; pass --file with the name of the file that it leads to.")
+
+
+def write_file(file: Path, content: bytes) -> None:
+    """Write a file as a whole, or leave what was there."""
+    try:
+        if file.exists() and not file.is_file():  # a pipe or a device
+            file.write_bytes(content)
+            return
+        beside = file.with_name(f".interop-{token_hex(8)}")
+        try:
+            with beside.open("xb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())  # which some file systems need to report what is lost
+            with suppress(FileNotFoundError):
+                beside.chmod(file.stat().st_mode)
+            beside.replace(file)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        fail(f"{file} cannot be written ({error.strerror or error}); pass another --file.")
 
 
 @contextmanager

@@ -23,8 +23,11 @@ from typing import IO, Any
 #: ``say(answer)`` sends an answer to the process that asked; it must fit into JSON.
 Say = Callable[[object], None]
 
-#: The program of the worker. Not ``-m``, because the package imports this module anyway.
-_PROGRAM = f"from {__name__} import main; main()"
+#: The program of the worker. It imports nothing before its path is that of this process: another
+#: path may begin with the working directory, and modules there must not replace those installed.
+_PROGRAM = f"import sys; sys.path[:] = {{path}}; from {__name__} import main; main()"
+#: What is written after the last question; JSON is never empty.
+_NO_MORE = b"\n"
 #: Seconds for a process to end once it can no longer answer.
 _GRACE = 5.0
 
@@ -46,8 +49,9 @@ class WorkerEnded(Exception):  # noqa: N818 - it is what foreign code may do
 class Worker:
     """Calls one function in a process of its own, which starts with the first question.
 
-    If that process ends or is too slow, the next question starts another. Use it as a context
-    manager.
+    If that process ends or is too slow, the next question starts another. It ends with this process
+    at the latest, however that ends. The processes that it has started end with it, unless they
+    have left its group. Use it as a context manager.
 
     Parameters
     ----------
@@ -61,7 +65,7 @@ class Worker:
     def __init__(self, target: str, settings: Mapping[str, str] | None = None) -> None:
         self._target = target
         self._settings = settings or {}
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Worker:
         return self
@@ -73,31 +77,32 @@ class Worker:
         """Send a question, which must fit into JSON."""
         if self._process is None:
             self._start()
-            self._write(sys.path)
         # Not `seek`, which would move where the process writes.
         self._printed = os.fstat(self._stderr.fileno()).st_size
-        self._write(question)
+        self._write(json.dumps(question).encode() + b"\n")
 
     def _start(self) -> None:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        program = _PROGRAM.format(path=ascii(list(map(str, sys.path))))
         self._process = subprocess.Popen(
-            # Without buffers, so that what the process says last stands last.
-            [sys.executable, "-u", "-c", _PROGRAM, self._target],
+            # Without buffers, so that what the process says last stands last. `-P` keeps the
+            # working directory out of the path.
+            [sys.executable, "-u", "-P", *_flags(), "-c", program, self._target],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
-            encoding="utf-8",
-            env={**os.environ, **self._settings, "PYTHONPATH": _python_path()},
+            env={**os.environ, **self._settings},
+            start_new_session=True,  # so that there is a group to end
         )
-        self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         arguments = (self._process.stdout, self._answers)
         threading.Thread(target=_pass_on, args=arguments, daemon=True).start()
 
-    def _write(self, question: object) -> None:
+    def _write(self, line: bytes) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
         with suppress(OSError):  # `answer` reports that the process is gone
-            self._process.stdin.write(json.dumps(question) + "\n")
+            self._process.stdin.write(line)
             self._process.stdin.flush()
 
     def answer(self, patience: float) -> Any:
@@ -128,10 +133,7 @@ class Worker:
         WorkerEnded
             It did not, or not with status 0.
         """
-        assert self._process is not None
-        if self._process.stdin:
-            with suppress(OSError):
-                self._process.stdin.close()
+        self._write(_NO_MORE)
         ended = self._ended(patience)
         if ended.status != 0:
             raise ended
@@ -156,7 +158,7 @@ class Worker:
         process, self._process = self._process, None
         if process is None:
             return
-        process.kill()
+        _kill(process)
         process.wait()
         self._stderr.close()
         for stream in (process.stdin, process.stdout):
@@ -177,26 +179,42 @@ def how_it_ended(status: int, stderr: str) -> str:
     return f"the process died of {name}"
 
 
-def _python_path() -> str:
-    """Return the folders of modules as ``PYTHONPATH`` names them."""
-    folders = [os.path.abspath(entry) for entry in sys.path if entry]
-    return os.pathsep.join(folders or [os.getcwd()])
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and its group. Its number stays that of the group while that has members."""
+    if sys.platform == "win32":
+        process.kill()
+        return
+    with suppress(ProcessLookupError, PermissionError):  # macOS's word for a group of zombies
+        os.killpg(process.pid, signal.SIGKILL)
 
 
-def _pass_on(lines: IO[str] | None, answers: queue.SimpleQueue[str | None]) -> None:
+def _flags() -> list[str]:
+    """Return the options of this process that decide what Python imports as it starts."""
+    flags = {"-E": "ignore_environment", "-s": "no_user_site", "-S": "no_site"}
+    return [flag for flag, name in flags.items() if getattr(sys.flags, name)]
+
+
+def _pass_on(lines: IO[bytes] | None, answers: queue.SimpleQueue[bytes | None]) -> None:
     with suppress(ValueError):  # a process that is given up has its stream closed
         for line in lines or ():
             answers.put(line)
     answers.put(None)
 
 
+# ---------------------------------------------------------------------- in the other process
+
+
 def main() -> None:
     """Answer questions until there are no more; run in the worker's process."""
-    # What frameworks print must not get among the answers.
+    # What frameworks print must not get among the answers, nor what they read among the questions.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    source = os.dup(sys.stdin.fileno())
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), sys.stdin.fileno())
     warnings.simplefilter("ignore")
-    sys.path[:] = json.loads(sys.stdin.readline())
+    questions: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(source, questions), daemon=True).start()
     module, _, name = sys.argv[1].partition(":")
     function: Callable[[object, Say], None] = getattr(import_module(module), name)
 
@@ -204,5 +222,22 @@ def main() -> None:
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
-    for line in sys.stdin:
+    while line := questions.get().strip():
         function(json.loads(line), say)
+
+
+def _receive(source: int, questions: queue.SimpleQueue[bytes]) -> None:
+    """Put every line of a pipe into a queue; once the pipe is closed, end this process.
+
+    The asking process never closes it before this one has ended, so that it has ended itself. This
+    thread notices while foreign code hangs in the main one. It reads no buffered stream, since
+    Python cannot end while a thread waits for one.
+    """
+    begun = b""
+    while part := os.read(source, 2**16):
+        *lines, begun = (begun + part).split(b"\n")
+        for line in lines:
+            questions.put(line)
+    if sys.platform == "win32":
+        os._exit(1)
+    os.killpg(0, signal.SIGKILL)

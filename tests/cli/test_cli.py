@@ -349,6 +349,41 @@ def test_the_graph_is_drawn_as_its_file_is_called(
     assert run("graph", "--as", kind).stdout == text
 
 
+def test_a_drawing_that_cannot_be_written_leaves_the_one_that_was_there(tmp_path: Path) -> None:
+    """The file is replaced as a whole, keeps its mode, and nothing else stays in its folder."""
+    path = tmp_path / "graph.dot"
+    path.write_text("a former drawing")
+    path.chmod(0o640)
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)); "
+    words = f"import sys; sys.argv[1:] = ['graph', '--file', {str(path)!r}]; "
+    result = _ended(sys.executable, "-c", limited + words + MAIN)
+    assert result.returncode == 1, result.stderr
+    assert result.stderr == (
+        f"interop: {path} cannot be written (File too large); pass another --file.\n"
+    )
+    assert path.read_text() == "a former drawing"
+    assert _ended(sys.executable, "-c", words + MAIN).returncode == 0
+    assert path.read_text().startswith("digraph interop {")
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_drawing_follows_no_link(run: Run, tmp_path: Path) -> None:
+    """A link to a file is refused; what is no file, such as a pipe or a device, is written to."""
+    path, link = tmp_path / "precious.dot", tmp_path / "graph.dot"
+    path.write_text("precious")
+    for target in (path, tmp_path / "nowhere"):
+        link.symlink_to(target)
+        result = run("graph", "--file", str(link))
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert f"{link} is a link" in result.stderr
+        link.unlink()
+    assert path.read_text() == "precious"
+    link.symlink_to(os.devnull)
+    assert run("graph", "--file", str(link)).exit_code == 0
+    assert link.is_symlink()
+
+
 #: A program named ``dot`` that draws nothing: it prints its arguments and what it is given.
 DOT = """#!/bin/sh
 echo "drawn with $*"
@@ -419,7 +454,19 @@ def test_graphvizs_errors_are_passed_on(run: Run, programs: Path) -> None:
     _install(programs, "#!/bin/sh\necho 'no memory' >&2; exit 3\n")
     result = run("graph")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "interop: Graphviz ended with 3: no memory\n"
+    assert result.stderr == "interop: Graphviz's dot ended with 3: no memory\n"
+
+
+def test_a_graphviz_that_hangs_is_given_up(
+    run: Run, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has a limit, whatever the processes of its own that it waits for."""
+    (programs / "sleep").symlink_to(str(shutil.which("sleep", path=os.defpath)))
+    _install(programs, "#!/bin/sh\nsleep 600\n")
+    monkeypatch.setattr("interop._cli.graph._PATIENCE", 2)
+    result = run("graph")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "interop: Graphviz's dot: timed out after 2 s\n"
 
 
 # ---------------------------------------------------------------------- what is wrong

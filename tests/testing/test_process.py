@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 import pytest
 
 from interop.testing._process import Say, Worker, WorkerEnded, how_it_ended
+from tests.processes import comes_true, lives
 
 
 def obey(order: str, say: Say) -> None:
@@ -35,6 +37,10 @@ def obey(order: str, say: Say) -> None:
         warnings.warn("nobody wants to know", stacklevel=1)
     elif order == "stay":
         threading.Thread(target=time.sleep, args=(600,)).start()
+    elif order == "breed":
+        say(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid)
+    elif order == "read":
+        say(sys.stdin.read())
     elif order == "path":
         say(sys.path)
     elif order == "setting":
@@ -108,6 +114,22 @@ def test_a_worker_sees_the_same_modules_and_its_own_settings() -> None:
         assert _asked(worker, "path") == sys.path
         assert worker.answer(60)
         assert _asked(worker, "setting") == "some"
+
+
+def test_a_worker_ends_with_what_it_has_started(worker: Worker) -> None:
+    """Its processes end when it is closed, and when it has finished by itself."""
+    for ending in (worker.close, lambda: worker.finish(60)):
+        child = _asked(worker, "breed")
+        assert isinstance(child, int)
+        worker.answer(60)
+        os.kill(child, 0)
+        ending()
+        assert comes_true(lambda child=child: not lives(child), 20)
+
+
+def test_a_function_reads_no_questions(worker: Worker) -> None:
+    """Its standard input is empty, so that no framework reads what it is asked."""
+    assert _asked(worker, "read") == ""
 
 
 def test_a_function_that_cannot_be_imported_is_told() -> None:
