@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from interop._model.device import device_type, ordinary
 from interop._model.dtype import DTYPES, same_kind
-from interop._model.spec import DIVISIONS, Spec
+from interop._model.spec import DIVISIONS, LIKENESS, Spec
 from interop._model.typing import Value
 from interop._planning.cache import PlanCache, PlanTable, Tables, TablesByDtype
 from interop._registry.registry import Registry
@@ -127,10 +127,10 @@ class Requests:
         address_of = format_.advanced.address
         if address_of is not None and self.registry.is_plain(type(like), format_):
             self.cache.keep(self.cache.addresses, type(like), address_of, version)
-        division = spec.traits & DIVISIONS
+        likeness = spec.traits & LIKENESS
         # Each part of a divided value is on a device of its own.
-        device = device_type(spec.device) if division else ordinary(spec.device)
+        device = device_type(spec.device) if likeness & DIVISIONS else ordinary(spec.device)
         return (
             keywords._replace(to=spec.format, like=None, device=keywords.device or device),
-            division,
+            likeness,
         )

@@ -93,9 +93,9 @@ class Conversion(NamedTuple):
     stream : bool
         Whether the function wants the consumer's stream.
     like : set of str
-        Which of `replicated`, `sharded` and `distributed` the ``like=`` value may have. The result
-        is then divided as that value is. The conversion is only for requests with such a value,
-        which the function gets as ``like=``.
+        Which of `replicated`, `sharded`, `distributed` and `matrix` the ``like=`` value may have.
+        The result is then divided as that value is, or is a matrix. The conversion is only for
+        requests with such a value, which the function gets as ``like=``.
     replaces : set of str
         The distributions in whose place it comes, if they declare a conversion of the same formats,
         with the same `changes` and `requires`, or a route that is there without it.

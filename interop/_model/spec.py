@@ -46,6 +46,9 @@ COLUMN_TRAITS = frozenset(
 #: The trait of values with labels.
 LABELLED = frozenset({"labelled"})
 
+#: The traits of values of a subclass with attributes of its own, which its framework's steps keep.
+ATTRIBUTED = LABELLED | {"subclass"}
+
 #: The traits of values whose dtype is only nominal: there are several, or it is not one of numbers.
 #: A conversion that names the trait of such a value takes it, whatever the dtype is called.
 NOMINAL = frozenset({"not_numbers", "untyped", "several_dtypes", "unknown_dtype"})
@@ -55,6 +58,10 @@ WEAK = frozenset({"weak"})
 
 #: The traits of values that lie on several devices. Their specs name only the type of the devices.
 DIVISIONS = frozenset({"replicated", "sharded", "distributed"})
+
+#: The traits that a result takes from the value in ``like=``: how it is divided, and whether it is
+#: one of SciPy's older matrices.
+LIKENESS = DIVISIONS | {"matrix"}
 
 #: The standard traits and what each says of a value. Plugins may use others. A conversion takes
 #: only the traits that it names, so that an unknown trait is refused and not lost.

@@ -8,6 +8,7 @@ from interop._model.device import matches, ordinary
 from interop._model.dtype import narrowed, promoted
 from interop._model.format import Format
 from interop._model.spec import (
+    ATTRIBUTED,
     COLUMN_TRAITS,
     DIVISIONS,
     FORTRAN,
@@ -45,7 +46,7 @@ def goals(graph: Graph, spec: Spec, request: Request) -> dict[str, Goal]:
         if request.order == "F" and not (_has_order(target) and carries >= FORTRAN):
             continue
         if holds and target.home(device) == device:
-            requires = _division(graph, spec, target, request)
+            requires = _likeness(graph, spec, target, request)
             requires |= FORTRAN if request.order == "F" else frozenset()
             goals[name] = Goal(dtype, device, carries, requires)
     ragged = graph.ragged(spec.format, request.formats) & goals.keys()
@@ -79,15 +80,20 @@ def held(graph: Graph, spec: Spec, target: Format, device: str) -> Set[str]:
     return dtypes & graph.formats[spec.wrapped].holds(device) if stays else dtypes
 
 
-def _division(graph: Graph, spec: Spec, target: Format, request: Request) -> frozenset[str]:
-    """Return how a result must be divided: as ``like=`` is, if any conversion can do that."""
-    divides = spec.format != target.name and graph.divides(target.name, request.like)
-    return request.like if divides else frozenset()
+def _likeness(graph: Graph, spec: Spec, target: Format, request: Request) -> frozenset[str]:
+    """Return the traits that a result must have as ``like=`` has, if any conversion gives them.
+
+    What is divided already, in the same format, stays as it is divided.
+    """
+    likeness = request.like - DIVISIONS if spec.format == target.name else request.like
+    return likeness if graph.divides(target.name, likeness) else frozenset()
 
 
 def _carries(graph: Graph, spec: Spec, target: Format, request: Request) -> frozenset[str]:
     """Return the traits that a result may have; a wrapper has those of what it wraps."""
     carries = graph.carries(target)
+    if target.name == spec.format and spec.traits >= ATTRIBUTED:
+        carries |= ATTRIBUTED
     if target.wrapper is not None and spec.wrapped:
         carries |= spec.traits
     if request.copy == WRITABLE:

@@ -20,7 +20,7 @@ from interop._model.dtype import DTYPES, unknown_dtype
 from interop._model.effect import DERIVED, EFFECTS, WRITING
 from interop._model.extension import Container, Declaration, DtypeNames
 from interop._model.format import Format, package
-from interop._model.spec import DIVISIONS, Spec
+from interop._model.spec import LIKENESS, Spec
 from interop._model.suggestion import listed
 from interop.errors import PluginError
 
@@ -287,8 +287,8 @@ def _impossible_conversion(conversion: Conversion) -> str:
         )
     if conversion.changes - {"dtype", "device"}:
         return f"changes={sorted(conversion.changes)}"
-    if conversion.like - DIVISIONS:
-        return f"like={sorted(conversion.like)}; of {sorted(DIVISIONS)} it is"
+    if conversion.like - LIKENESS:
+        return f"like={sorted(conversion.like)}; of {sorted(LIKENESS)} it is"
     if conversion.result.bits not in (None, "carry", "restore"):
         return f"result.bits={conversion.result.bits!r}"
     writes = conversion.effects & WRITING or "device" in conversion.changes

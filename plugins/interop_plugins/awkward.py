@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from interop.kit import COMPLEX, COPY, EMPTY, INTEGERS, REALS, check_offsets, dtype_name, extents
 from interop.plugin import (
     MEMORY_TRAITS,
+    Cast,
     Components,
     Conversion,
+    Copy,
     Cost,
     Declaration,
     Declined,
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 _DTYPES = INTEGERS | (REALS - {"bfloat16"}) | COMPLEX | {"bool"}
 _NESTED, _SCATTERED = frozenset({"nested"}), frozenset({"scattered"})
 _MASKED = frozenset({"masked"})
+#: The traits of arrays that Awkward copies and casts itself, other than rows of several lengths.
+_EVEN = (MEMORY_TRAITS - {"byteswapped"}) | _SCATTERED | _MASKED
 _ODD = frozenset({"not_numbers", "missing", "lists_of_lists", "reordered", "elsewhere"})
 
 _TEXT = "awkward.strings_astype(x, 'float64') reads the numbers in the text."
@@ -186,16 +190,41 @@ def unpack(array: ak.Array) -> Parts:
     if first:
         offsets = offsets - first
     shape = (len(array), int((offsets[1:] - offsets[:-1]).max(initial=0)))
-    return Parts(shape, {"values": values[first:last], "offsets": offsets})
+    arrays = {"values": values[first:last], "offsets": offsets}
+    return Parts(shape, arrays, {"awkward": array})
 
 
 def pack(parts: Parts) -> ak.Array:
-    """Return an array over values and offsets; Awkward itself checks the offsets."""
+    """Return an array over values and offsets; Awkward itself checks the offsets.
+
+    What Awkward knew of the rows before, it knows of them again.
+    """
     import awkward as ak
 
     values, offsets = parts.arrays["values"], parts.arrays["offsets"]
     layout = ak.contents.ListOffsetArray(ak.index.Index(offsets), ak.contents.NumpyArray(values))
-    return ak.Array(layout)
+    before = parts.facts.get("awkward")
+    if before is None:
+        return ak.Array(layout)
+    content = layout.content.copy(parameters=before.layout.content.parameters)
+    layout = layout.copy(content=content, parameters=before.layout.parameters)
+    return ak.Array(layout, behavior=before.behavior, attrs=before.attrs)
+
+
+def copy(array: ak.Array) -> ak.Array:
+    """Return a copy of an array with its parameters, and without what a slice has left out."""
+    import awkward as ak
+
+    return ak.copy(ak.to_packed(array))
+
+
+def cast(array: ak.Array, *, dtype: str) -> ak.Array:
+    """Return a copy of an array of real numbers in another dtype, its parameters among it."""
+    import awkward as ak
+    import numpy as np
+
+    with np.errstate(invalid="ignore", over="ignore"):  # the caller asked for what becomes of them
+        return ak.values_astype(copy(array), dtype)
 
 
 def join(array: ak.Array) -> ak.Array:
@@ -262,6 +291,13 @@ def _without_the_first(array: ak.Array) -> ak.Array:
     return ak.mask(array, np.arange(len(numbers)) > 0)
 
 
+def _casts() -> Iterable[Conversion]:
+    """Yield the casts that keep parameters; Awkward would drop imaginary parts with a warning."""
+    make = partial(Cast, cast, takes=_EVEN, cost=Cost(1e-4, 4e9))
+    yield make(dtypes=_DTYPES - COMPLEX)
+    yield make(COMPLEX, dtypes=COMPLEX, name="cast_complex")
+
+
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
     """Return the format and the conversions."""
@@ -286,7 +322,11 @@ def interop_declarations() -> Iterable[Declaration]:
         wrapper=Wrapper(to_numpy, 3e-5),
         components=components,
         ndims=frozenset(range(1, 65)),  # NumPy has arrays of at most 64 axes
-        unary=(Drop("scattered", join, "copy", takes=_NESTED, cost=Cost(1e-4, 1e9)),),
+        unary=(
+            Drop("scattered", join, "copy", takes=_NESTED, cost=Cost(1e-4, 1e9)),
+            Copy(copy, takes=_EVEN, cost=Cost(3e-5, 1e10)),
+            *_casts(),
+        ),
         requires="awkward",
         install="pip install awkward",
         limits=Limits(refusal_hints=_REFUSAL_HINTS),

@@ -362,15 +362,13 @@ class Tagged(torch.Tensor):
 
 
 def test_a_subclass_with_real_memory_is_shared() -> None:
-    """A subclass is stripped to the plain tensor it is, without running its code."""
+    """What a subclass stores is shared, and a value of it is returned, without running its code."""
     tensor = dense("float32")
     tagged = tensor.as_subclass(Tagged)
     assert "subclass" in interop.spec(tagged).traits
     array = interop.convert(tagged, to="numpy")
     assert address(array) == tensor.data_ptr()
-    result = interop.convert(tagged, to="torch")
-    assert type(result) is torch.Tensor
-    assert result.data_ptr() == tensor.data_ptr()
+    assert interop.convert(tagged, to="torch") is tagged
 
 
 def test_buffers_and_parameters_are_not_subclasses() -> None:

@@ -30,7 +30,7 @@ from interop.plugin import (
 )
 from interop.plugin.advanced import Advanced
 
-from . import masked
+from . import subclasses
 from .containers import open_container
 from .dense import (
     as_array,
@@ -70,6 +70,8 @@ _VIEWABLE = _LAYOUT | _FLAGS
 _GAPS, _SWAPPED = frozenset({"noncontiguous"}), frozenset({"byteswapped"})
 _FORTRAN = _GAPS | {"fortran"}
 _UNTYPED, _MASKED = frozenset({"untyped"}), frozenset({"masked"})
+#: The traits of arrays of a class to which others have added attributes, such as a unit.
+_ATTRIBUTED = frozenset({"subclass", "labelled"})
 _MEMORY = _VIEWABLE | _SWAPPED
 _TEXT = "x.astype(float) reads the numbers in the text."
 _RECORDS = "interop.convert_tree makes one array of each field; x['name'] is one field."
@@ -131,19 +133,14 @@ def _format() -> Format:
 
 def _masked() -> Format:
     """Return the format of NumPy's own masked arrays, which keep what is under the mask."""
-    taken = _MEMORY | _MASKED
     return Format(
         "numpy.ma",
         types=("numpy:ndarray",),
         target_types=("numpy.ma:MaskedArray",),
         describe=describe,
         dtypes=HELD,
-        carries=taken | _UNTYPED,
-        unary=(
-            Copy(masked.copy, takes=taken, cost=Cost(5e-6, 1e10)),
-            Copy(masked.copy_to_fortran, takes=taken, adds=_FORTRAN, cost=Cost(8e-6, 7.5e9)),
-            Cast(masked.cast, takes=_VIEWABLE | _MASKED, cost=Cost(8e-6, 1e10)),
-        ),
+        carries=_MEMORY | _MASKED | _UNTYPED,
+        unary=tuple(_steps_of_subclasses(_MASKED)),
         limits=Limits(refusal_hints=_HINTS),
         requires="numpy",
         install="pip install numpy",
@@ -153,6 +150,19 @@ def _masked() -> Format:
         # No route leads through it: what lies under a mask is not what fills nulls.
         advanced=Advanced(not_recoverable={"nnz"}),
     )
+
+
+def _steps_of_subclasses(
+    traits: frozenset[str], requires: frozenset[str] = frozenset()
+) -> Iterable[Conversion]:
+    """Yield the steps that keep the class of an array, and what the class knows of it."""
+    for function, adds, cost in (
+        (subclasses.copy, frozenset[str](), Cost(5e-6, 1e10)),
+        (subclasses.copy_to_fortran, _FORTRAN, Cost(8e-6, 7.5e9)),
+    ):
+        yield Copy(function, takes=_MEMORY | traits, requires=requires, adds=adds, cost=cost)
+    takes = _VIEWABLE | traits
+    yield Cast(subclasses.cast, takes=takes, requires=requires, cost=Cost(8e-6, 1e10))
 
 
 def _rows() -> Format:
@@ -179,7 +189,7 @@ def _masks() -> Iterable[Conversion]:
     yield make(takes=taken, drops=_MASKED, name="masked_to_numpy")
     yield make(takes=taken, requires=_MASKED, drops=_MASKED, effects={"drop_mask"})
     # Worse than all that keep a mask.
-    yield Conversion("numpy", "numpy.ma", masked.to_masked, takes=taken, cost=Cost(5e-6))
+    yield Conversion("numpy", "numpy.ma", subclasses.to_masked, takes=taken, cost=Cost(5e-6))
 
 
 def _steps() -> Iterable[Conversion]:
@@ -192,6 +202,7 @@ def _steps() -> Iterable[Conversion]:
         drops=_UNTYPED | {"subclass"},
         cost=Cost(5e-6, 5e7),
     )
+    yield from _steps_of_subclasses(_ATTRIBUTED, _ATTRIBUTED)
     yield Drop("subclass", as_array, cost=Cost(2e-7))
     yield Drop("masked", drop_mask, "drop_mask")
     yield Drop("scalar", from_scalar, "copy", takes=EMPTY, cost=Cost(5e-7))

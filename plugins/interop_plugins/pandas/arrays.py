@@ -240,7 +240,8 @@ def cast_series(series: pd.Series, *, dtype: str) -> pd.Series:
     import pandas as pd
 
     numbers = gather(series, dtype=dtype)
-    return pd.Series(numbers, index=series.index, name=series.name, copy=False)
+    cast = pd.Series(numbers, index=series.index, name=series.name, copy=False)
+    return cast.__finalize__(series)
 
 
 # ---------------------------------------------------------------------- memory

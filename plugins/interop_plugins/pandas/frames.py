@@ -115,7 +115,8 @@ def cast_frame(frame: pd.DataFrame, *, dtype: str) -> pd.DataFrame:
     import pandas as pd
 
     numbers = gather_frame(frame, dtype=dtype)
-    return pd.DataFrame(numbers, index=frame.index, columns=frame.columns, copy=False)
+    cast = pd.DataFrame(numbers, index=frame.index, columns=frame.columns, copy=False)
+    return cast.__finalize__(frame)
 
 
 def frame_memory(frame: pd.DataFrame) -> tuple[tuple[int, int], ...]:

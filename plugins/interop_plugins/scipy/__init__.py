@@ -1,8 +1,9 @@
 """SciPy: sparse arrays in all seven layouts, and the older sparse matrices as values.
 
-Results are always arrays (``csr_array`` …): SciPy keeps the index dtype that an array is given, but
-may copy the indices of a matrix. SciPy sorts and sums in place at times, so a step takes values
-that are not in canonical form only if SciPy is known not to change them.
+Results are arrays (``csr_array`` …): SciPy keeps the index dtype that an array is given, but may
+copy the indices of a matrix. A matrix stays one within its layout, and ``like=`` one makes one.
+SciPy sorts and sums in place at times, so a step takes values that are not in canonical form only
+if SciPy is known not to change them.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING
 
 from interop.kit import COMPLEX, COPY, INTEGERS
 from interop.plugin import (
+    Cast,
     Components,
     Conversion,
+    Copy,
     Cost,
     Declaration,
     Drop,
@@ -54,12 +57,16 @@ from .describe import (
     memory,
 )
 from .layouts import (
+    array_to_matrix,
     as_it_is,
     bsr_to_csr,
     canonicalize,
+    cast_elements,
+    cast_matrix,
     coo_to_compressed,
     coo_to_dia,
     coo_to_dok,
+    copy_matrix,
     csc_to_coo,
     csr_to_bsr,
     csr_to_coo,
@@ -97,6 +104,7 @@ def interop_declarations() -> Iterable[Declaration]:
     return [
         *_formats(),
         *_unifying(),
+        *_matrices(),
         *_layout_changes(),
         *_list_layouts(),
         *_densifying(),
@@ -158,7 +166,7 @@ def _format(name: str, describe: Callable[[Sparse], Spec], **fields: Any) -> For
         target_types=(f"scipy.sparse:{name}_array",),
         describe=describe,
         dtypes=_DTYPES,
-        carries=_CARRIES,
+        carries=_CARRIES | MATRIX,
         requires="scipy",
         install="pip install scipy",
         index_dtypes=_INDEX_DTYPES,
@@ -172,12 +180,35 @@ def _format(name: str, describe: Callable[[Sparse], Spec], **fields: Any) -> For
 
 def _tidying(layout: str) -> Iterable[Conversion]:
     """Yield the steps that turn a value into an ordinary array of its layout."""
+    taken: dict[str, Any] = {"takes": _CARRIES - SWAPPED, "requires": MATRIX, "ndims": _PLANE}
+    taken["cost"] = Cost(1e-5, {"dok": 1e8, "lil": 1e9}.get(layout, 5e9))
+    yield Copy(copy_matrix, **taken)
+    yield Cast(cast_matrix, **taken)
+    if layout in _TIDY:
+        yield Cast(cast_elements, shares=True, **taken)
     # For dia it takes longer, because SciPy checks the offset of every diagonal.
     yield Drop("matrix", matrix_to_array, cost=Cost(3e-5 if layout == "dia" else 1e-5))
     if layout in _TIDY:
         yield Drop("byteswapped", to_native, "copy", cost=Cost(1e-5, 8e9))
         cost = Cost(1.5e-5, 4e9) if layout == "coo" else Cost(4e-5, 1e9)
         yield Drop("uncoalesced", canonicalize, "copy", takes=_CARRIES - SWAPPED, cost=cost)
+
+
+def _matrices() -> Iterable[Conversion]:
+    """Yield what makes a matrix of an array where the value in ``like=`` is one."""
+    for name in (f"scipy.{layout}" for layout in _LAYOUTS):
+        fields: dict[str, Any] = {"takes": _CARRIES, "like": MATRIX, "ndims": _PLANE}
+        make = partial(Conversion, name, name, array_to_matrix, **fields)
+        yield make(adds=MATRIX, index_dtypes={"int32"}, cost=Cost(1e-5))
+        # SciPy gives a matrix the narrowest indices that serve.
+        yield make(
+            adds=MATRIX,
+            index_dtypes={"int64"},
+            effects=COPY,
+            shares=True,
+            cost=Cost(3e-5, 5e9),
+            name="array_to_matrix_of_narrow_indices",
+        )
 
 
 def _unifying() -> Iterable[Conversion]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from .components import array_type, flagged, pack_compressed
 from .describe import are_alike, index_arrays, is_canonical
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from .describe import Sparse
 
 #: To write the pointers of so many lines takes as long as to sort an element.
@@ -27,9 +30,45 @@ def as_it_is(value: Sparse) -> Sparse:
 
 def matrix_to_array(value: Sparse) -> Sparse:
     """Return a sparse array over the components of a sparse matrix."""
-    result = array_type(value.format)(value)
+    return _reclassed(array_type(value.format), value)
+
+
+def array_to_matrix(value: Sparse, *, like: Sparse) -> Sparse:
+    """Return a sparse matrix, as `like` is one, over the components of a sparse array."""
+    return _reclassed(type(like), value)
+
+
+def _reclassed(kind: type[Sparse], value: Sparse) -> Sparse:
     canonical = hasattr(type(value), "has_canonical_format")
-    return flagged(result, canonical and is_canonical(value))
+    return flagged(kind(value), canonical and is_canonical(value))
+
+
+def copy_matrix(value: Sparse) -> Sparse:
+    """Return a copy of a sparse matrix, which is one, too."""
+    return value.copy()
+
+
+def cast_matrix(value: Sparse, *, dtype: str) -> Sparse:
+    """Return a copy of a sparse matrix in another dtype, which is a matrix, too."""
+    return _cast(value, dtype).asformat(value.format)
+
+
+def cast_elements(value: Sparse, *, dtype: str) -> Sparse:
+    """Return a sparse matrix in another dtype that shares the indices of one."""
+    result = copy(value)
+    result.data = _cast(value.data, dtype)
+    return result
+
+
+def _cast(value: Any, dtype: str) -> Any:
+    """Return a matrix, or its elements, cast as NumPy casts: the caller asked for what they are."""
+    import numpy as np
+
+    target = np.dtype(dtype)
+    if value.dtype.kind == "c" != target.kind:
+        value = value.real
+    with np.errstate(invalid="ignore", over="ignore"):
+        return value.astype(target)
 
 
 def unify_indices(value: Sparse) -> Sparse:

@@ -46,6 +46,7 @@ from . import (
     samples,
     shards,
     sparse,
+    subclasses,
 )
 from .dense import CAST_REALS, CLIPPED, WHOLE
 from .describe import (
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
 _GRAD, _LAZY = frozenset({"grad"}), frozenset({"conj", "neg"})
 _UNCOALESCED, _GAPS = frozenset({"uncoalesced"}), frozenset({"noncontiguous"})
 _FORTRAN = _GAPS | {"fortran"}
-_READONLY = frozenset({"readonly"})
+_READONLY, _SUBCLASS = frozenset({"readonly"}), frozenset({"subclass"})
 _REPLICATED, _DISTRIBUTED = frozenset({"replicated"}), frozenset({"distributed"})
 
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
@@ -171,9 +172,9 @@ def _formats() -> Iterable[Format]:
         target_types=("torch:Tensor",),
         aliases=("pytorch", "torch:strided"),
         dtypes=DTYPE_NAMES,
-        carries=_CARRIES | {"traced"},
+        carries=_CARRIES | {"traced", "subclass"},
         exports={"dlpack": DTYPE_NAMES},
-        unary=(*_dense_steps(), *_host_casts(), *_lazy_casts()),
+        unary=(*_dense_steps(), *_steps_of_subclasses(), *_host_casts(), *_lazy_casts()),
         limits=Limits(unsupported={"mps": _NOT_ON_MPS}, refusal_hints=_DENSE_HINTS),
         fill=dense.fill,
         advanced=Advanced(
@@ -367,7 +368,27 @@ def _copies() -> Iterable[Conversion]:
         adds=_GAPS,
         cost=Cost(1.5e-6, 1.9e10, 1e11),
     )
-    yield Copy(dense.align, requires=_UNALIGNED, drops=_LAZY, cost=scattered)
+    yield Copy(dense.align, takes=_CARRIES, requires=_UNALIGNED, drops=_LAZY, cost=scattered)
+
+
+def _steps_of_subclasses() -> Iterable[Conversion]:
+    """Yield the steps that keep the class of a tensor, and what the class knows of it."""
+    takes = _VIEWABLE | _GRAD | _SUBCLASS | {"labelled"}
+    fields: dict[str, Any] = {"takes": takes, "requires": _SUBCLASS}
+    yield Copy(subclasses.clone, cost=Cost(1.5e-6, 1.9e10, 1.5e11), **fields)
+    ordered = {**fields, "takes": takes - {"broadcast"}, "requires": _SUBCLASS | _GAPS}
+    yield Copy(subclasses.clone_in_order, adds=_GAPS, cost=Cost(1.5e-6, 1.9e10, 1e11), **ordered)
+    cast = partial(Cast, subclasses.cast, cost=Cost(2e-6, 1.9e10, 1.2e11), **fields)
+    yield cast(dtypes=_REAL, to=DTYPE_NAMES - WHOLE, name="cast_subclass")
+    # Integers and bools have no gradients.
+    yield cast(dtypes=_REAL, to=WHOLE, takes=takes - _GRAD, name="cast_subclass_whole")
+    yield cast(dtypes=_COMPLEX, to=_COMPLEX, name="cast_subclass_complex")
+    for to, dtypes in (
+        (frozenset(_DEVICES) - _MPS, DTYPE_NAMES),
+        (_MPS, DTYPE_NAMES - _NOT_ON_MPS),
+    ):
+        name = "move_subclass_to_mps" if to is _MPS else "move_subclass"
+        yield Move(subclasses.move, to, dtypes=dtypes, name=name, **fields)
 
 
 def _resolutions() -> Iterable[Conversion]:

@@ -297,11 +297,11 @@ def cast_as_numpy(value: Tensor, *, dtype: str) -> Tensor:
     that it does not matter which library casts, it is always NumPy; torch keeps the graph.
     """
     result = cast(value, dtype=dtype)
-    _write_as_numpy(result, value.resolve_neg())
+    write_as_numpy(result, value.resolve_neg())
     return result
 
 
-def _write_as_numpy(out: Tensor, value: Tensor) -> None:
+def write_as_numpy(out: Tensor, value: Tensor) -> None:
     """Write the numbers that NumPy makes of a tensor's into another tensor on the host."""
     import numpy as np
 
@@ -316,7 +316,7 @@ def _write_as_numpy(out: Tensor, value: Tensor) -> None:
     errors.tell()
 
 
-def _casts_as_numpy(source: str, target: str) -> bool:
+def casts_as_numpy(source: str, target: str) -> bool:
     """Tell whether torch makes the numbers of a dtype of another's that NumPy makes."""
     if source == target or source in COMPLEX or source == "complex32":
         return True
@@ -691,12 +691,12 @@ def write(out: Tensor, value: Tensor) -> None:
         if value.is_complex() and not out.is_complex():
             value = _resolved(value) if out.dtype is torch.bool else value.real
         dtypes = dtype_name(value.dtype), dtype_name(out.dtype)
-        if not out.is_cpu or _casts_as_numpy(*dtypes):
+        if not out.is_cpu or casts_as_numpy(*dtypes):
             _write(out, value)
         elif out.is_neg():
             out.copy_(cast_as_numpy(value, dtype=dtypes[1]))
         else:
-            _write_as_numpy(out, value.resolve_neg())
+            write_as_numpy(out, value.resolve_neg())
     note_write(out)
 
 

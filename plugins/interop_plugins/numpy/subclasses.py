@@ -1,0 +1,54 @@
+"""Arrays of subclasses: masked ones, and those with attributes that others have added."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .dense import cast as cast_numbers
+from .dense import copy_to_native
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from .dtypes import Array
+
+    Masked: TypeAlias = np.ma.MaskedArray[Any, Any]
+
+
+def to_masked(value: Array) -> Masked:
+    """Return an array as a masked one over its memory, of which nothing is masked."""
+    import numpy as np
+
+    return np.ma.MaskedArray(value, copy=False, subok=False)
+
+
+def copy(value: Array) -> Array:
+    """Return a C-ordered, writable copy of its class."""
+    return _classed(copy_to_native(_numbers(value)), value)
+
+
+def copy_to_fortran(value: Array) -> Array:
+    """Return a writable copy of its class in Fortran order."""
+    return _classed(copy_to_native(_numbers(value).T).T, value)
+
+
+def cast(value: Array, *, dtype: str) -> Array:
+    """Return a copy of its class and of another dtype, its numbers cast as NumPy casts."""
+    return _classed(cast_numbers(_numbers(value), dtype=dtype), value)
+
+
+def _numbers(value: Array) -> Array:
+    """Return the numbers, also those under a mask."""
+    import numpy as np
+
+    return value.view(np.ndarray)
+
+
+def _classed(numbers: Array, value: Array) -> Array:
+    """Return a copy of an array's numbers as NumPy's own ``copy`` and ``astype`` return it.
+
+    The class itself says what its arrays inherit: a copy of the mask, the fill value, a unit.
+    """
+    classed: Array = numbers.view(type(value))
+    classed.__array_finalize__(value)
+    return classed
