@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from interop._model.typing import Value, ValueFunction
 from interop._planning.cache import Calls, Case, Cases
+from interop._planning.plan import Plan
 from interop.errors import InteropError
 
 from .fast_path import SMALL
@@ -86,7 +87,7 @@ def _mapped(case: Case, arrays: Sequence[Value]) -> Sequence[Value]:
 
 
 def _in_batches(calls: Calls, path: ValueFunction, arrays: Sequence[Value]) -> Sequence[Value]:
-    """Return the results for arrays, of which those with equal keys are converted at once."""
+    """Return the results for arrays, of which those with one kind of plan are converted at once."""
     by_key: dict[object, list[int]] = {}
     try:
         for place, array in enumerate(arrays):
@@ -94,15 +95,20 @@ def _in_batches(calls: Calls, path: ValueFunction, arrays: Sequence[Value]) -> S
     except Exception:  # noqa: BLE001 - the path asks each array for its key again
         return [*map(path, arrays)]
     results: list[Value] = [NotImplemented] * len(arrays)
+    at_once: dict[object, tuple[Plan, list[int]]] = {}
     for key, places in by_key.items():
+        plan = calls.batches.get(key)
+        if plan is None:
+            _put(results, places, map(path, [arrays[place] for place in places]))
+        else:
+            at_once.setdefault(plan.key, (plan, []))[1].extend(places)
+    for plan, places in at_once.values():
+        assert plan.batch is not None
         for batch in batches([arrays[place].nbytes for place in places]):
             values = [arrays[places[n]] for n in batch]
-            convert = calls.batches.get(key) if len(values) > 1 else None
-            made = NotImplemented if convert is None else convert(values)
-            if made is NotImplemented:
-                made = map(path, values)
-            for n, result in zip(batch, made, strict=True):
-                results[places[n]] = result
+            made = plan.batch(values) if len(values) > 1 else NotImplemented
+            made = map(path, values) if made is NotImplemented else made
+            _put(results, [places[n] for n in batch], made)
     return results
 
 

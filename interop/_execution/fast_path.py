@@ -325,7 +325,7 @@ class FastPaths:
         calls = case.calls or calls
         keep(calls.by_key, key, _call(plan.steps), version)
         if plan.batch is not None:
-            keep(calls.batches, key, plan.batch, version)
+            keep(calls.batches, key, plan, version)
         return case
 
 

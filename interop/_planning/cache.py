@@ -85,8 +85,8 @@ class Calls:
     def __init__(self, key_of: ValueFunction) -> None:
         #: By the fast key of a value, the steps of its plan as one call; None if there are none.
         self.by_key: dict[object, FastPath] = {}
-        #: By the same keys, what converts several values at once.
-        self.batches: dict[object, Callable[[list[Value]], Any]] = {}
+        #: By the same keys, the plans that can convert several values at once.
+        self.batches: dict[object, Plan] = {}
         self.key_of = key_of
         #: The fast path that makes the calls.
         self.path = _path(key_of, self.by_key)

@@ -132,6 +132,10 @@ def test_leaves_of_several_sizes_go_at_once(mine: Interop, calls: Calls) -> None
     calls.clear()
     mine.convert_tree([*tree], to="here", consume=True)
     assert calls == [[*range(8)]]
+    calls.clear()
+    check(mine.convert_tree(tree, to="here"), tree)
+    assert sorted(calls[0]) == [*range(8)]
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("others", [{}, {"consume": True}], ids=["warm", "by plans"])
