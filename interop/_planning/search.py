@@ -127,7 +127,10 @@ class Search:
                 continue  # a better route to the state was found meanwhile
             if name is None:
                 return rank, self._steps_to(state)
-            for step in self._steps(state.spec, name, question):
+            spec = state.spec
+            # A wrapper that is no stop is just unwrapped.
+            ways = self._graph.towards(spec.format) if spec.format in self._names else {}
+            for step in self._steps(spec, name, ways.get(name, ()), question):
                 if step.origin not in without:
                     self._extend(rank, state, step)
         return None
@@ -167,7 +170,6 @@ class Search:
             if not place:
                 return
         onward = self._rest.get(spec.format, {})
-        # What a step has wrapped may lie in another format within; to unwrap it leads nowhere new.
         if spec.wrapped in self._names and spec.wrapped == self._start.spec.wrapped:
             onward = {**onward, spec.wrapped: NOTHING}
         copied = bool(onward) and (rank.copied or self._must_write(state))
@@ -196,15 +198,10 @@ class Search:
             heappush(self._queue, (bound, next(self._order), rank, state, name))
 
     def _steps(
-        self, spec: Spec, name: str, question: Question, origin: object = None
+        self, spec: Spec, name: str, ways: Iterable[Way], question: Question
     ) -> Iterator[Step]:
-        """Yield the steps that can be made from a spec to a format.
-
-        If they are wanted for their `origin`, which is a conversion, no other makes any.
-        """
-        ways = self._graph.towards(spec.format).get(name, ())
-        if isinstance(origin, ResolvedConversion):
-            ways = [way for way in ways if way is origin]
+        """Yield the steps from a spec to a format by some ways, and by unwrapping."""
+        # What a step has wrapped may lie in another format within; to unwrap it leads nowhere new.
         if spec.wrapped == name == self._start.spec.wrapped:
             ways = [*ways, self._graph.unwrapping(spec.format, name)]
         made = self._made.setdefault((spec, question.devices), {})
@@ -298,11 +295,14 @@ class Search:
         )
 
     def steps(self, spec: Spec, target: str, origin: object) -> Iterator[Step]:
-        """Yield the steps of an origin from a spec to a format, though they be refused.
+        """Yield the steps from a spec to a format that have an origin, though they be refused.
 
         Others may be among them.
         """
-        return self._steps(spec, target, self._question(frozenset(EFFECTS)), origin)
+        ways = self._graph.towards(spec.format).get(target, ())
+        if isinstance(origin, ResolvedConversion):
+            ways = [way for way in ways if way is origin]
+        return self._steps(spec, target, ways, self._question(frozenset(EFFECTS)))
 
     def _steps_to(self, state: State) -> list[Step]:
         steps: list[Step] = []

@@ -13,7 +13,7 @@ import interop
 import interop.plugin
 from interop import Conversion, Cost, Format, Interop
 from interop.errors import RefusedError, UnknownValueError
-from interop.plugin import Labels, Wrapper
+from interop.plugin import TRAITS, Labels, Wrapper
 from interop.plugin.advanced import Advanced
 
 
@@ -47,7 +47,7 @@ def boxes(**fields: Any) -> list[Any]:
         "carries": interop.plugin.MEMORY_TRAITS,
         "labels": Labels(lambda box: bool(box.label), _labelled_as),
     }
-    traits = frozenset(interop.plugin.TRAITS)
+    traits = frozenset(TRAITS)
     return [
         Format("boxes.box", types=(f"{__name__}:Box",), **{**common, **fields}),
         Format("boxes.crate", types=(f"{__name__}:Crate",), **{**common, **fields}),
@@ -247,3 +247,12 @@ def test_no_conversion_is_planned_to_what_is_read_before_all_else(loaded: Intero
     with pytest.raises(RefusedError, match="handles is read before all else; plan from the spec"):
         loaded.plan(spec, to="torch")
     assert loaded.convert(Box(np.ones(2)), to="torch").tolist() == [1, 1]
+
+
+def test_a_wrapper_that_is_no_hub_is_left_by_unwrapping_alone(loaded: Interop) -> None:
+    """A faster conversion out of it that is declared beside serves routes within its framework."""
+    traits = frozenset(TRAITS)
+    opened = Conversion("boxes.box", "numpy", lambda box: box.value, cost=Cost(1e-9), takes=traits)
+    loaded.register(*boxes(wrapper=Wrapper(lambda box: box.value, seconds=1e-3)), opened)
+    first, *_ = loaded.plan(Box(np.ones(3)), to="torch").steps
+    assert first.label == "unwrap_boxes_box"
