@@ -6,7 +6,6 @@ import re
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from interop.errors import HandOffError
 from interop.kit import ADDRESSES, MemoryAt
 from interop.plugin import DTYPES, Spec, itemsize
 
@@ -147,12 +146,11 @@ def _numpy_interface(value: Foreign) -> _Interface:
     if not isinstance(offset, int) or offset < 0:
         refuse(value, f"gives offset={offset!r}, which is not a number of bytes")
     try:
-        with memoryview(buffer) as view:
-            return checked(value, entries, buffer, offset, view)
-    except HandOffError:
-        raise
+        view = memoryview(buffer)
     except (BufferError, TypeError, ValueError) as error:
         raise problem_of(value, f"gives no pointer and no buffer as data: {error}") from error
+    # Whoever holds the buffer alone does not keep its owner from closing, shrinking or moving it.
+    return checked(value, entries, view, offset)
 
 
 def cuda_interface(value: Foreign) -> tuple[Entries, _Interface]:
@@ -186,11 +184,7 @@ def _entries(value: Foreign, attribute: str) -> Entries:
 
 
 def checked(
-    value: Foreign | None,
-    entries: Entries,
-    buffer: object = None,
-    offset: int = 0,
-    view: memoryview | None = None,
+    value: Foreign | None, entries: Entries, view: memoryview | None = None, offset: int = 0
 ) -> _Interface:
     """Check the entries of an interface whose memory is at a pointer or in a `view` of a buffer."""
     dtype, size, swapped, typestr = _typestr(value, entries.get("typestr"))
@@ -210,7 +204,7 @@ def checked(
         "unaligned": bool(high) and _unaligned(address, divisor, dtype, size),
     }
     traits |= {trait for trait, holds in present.items() if holds}
-    data = (address, readonly) if view is None else buffer
+    data = (address, readonly) if view is None else view
     return _Interface(dtype, typestr, shape, strides, address, traits, low, high, data, offset)
 
 
