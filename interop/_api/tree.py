@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary
 from interop._model.extension import Branch, Container
 from interop._model.typing import Value
 from interop._recognition.recognition import is_like_mapping
-from interop.errors import BadRequestError, HandOffError, InteropError
+from interop.errors import BadRequestError, DoesNotFitError, HandOffError, InteropError
 
 _EMPTIABLE = (dict, defaultdict, OrderedDict, list, deque)
 #: Types whose values hold nothing, and there are many of them.
@@ -420,11 +420,11 @@ def _not_made_anew(value: Value, path: tuple[Any, ...]) -> BadRequestError:
     return problem
 
 
-def _unread(value: Value, path: tuple[Any, ...], error: Exception) -> HandOffError:
+def _unread(value: Value, path: tuple[Any, ...], error: Exception) -> InteropError:
     reason = f"{type(error).__name__}: {error}"
     msg = (
         f"the {type(value).__qualname__} does not give what it holds ({reason}); make a dict of it."
     )
-    problem = HandOffError(msg)
+    problem = (DoesNotFitError if isinstance(error, MemoryError) else HandOffError)(msg)
     problem.locate(joined(path))
     return problem

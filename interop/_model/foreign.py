@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+
 from interop.errors import DoesNotFitError, HandOffError, InteropError, PluginError
 
 from .provenance import Provenance
+
+
+def is_signal(error: BaseException) -> bool:
+    """Tell whether an exception does not say that foreign code has failed, so that it has to pass.
+
+    KeyboardInterrupt, SystemExit and their like end a program, a task or a test, and are caught by
+    name. One of a module that does not exist is caught by nobody: compiled code panics by it.
+    """
+    return not isinstance(error, Exception) and type(error).__module__ in sys.modules
 
 
 def error_text(error: BaseException) -> str:
@@ -29,3 +40,13 @@ def unreadable(value: object, error: BaseException) -> InteropError:
 def blame(what: str, origin: Provenance, problem: str, remark: str = "") -> PluginError:
     """Return the error that names the plugin whose function has a problem."""
     return PluginError(f"{what}, declared by {origin}, {problem}{remark}; {origin.remedy}")
+
+
+def failed(what: str, origin: Provenance, error: BaseException, remark: str = "") -> InteropError:
+    """Return the error to raise for one that a plugin's function has raised."""
+    problem = f"raised {error_text(error)}"
+    if isinstance(error, MemoryError):  # of which no plugin is to blame
+        return DoesNotFitError(
+            f"{what}, declared by {origin}, {problem}{remark}; convert it in parts."
+        )
+    return blame(what, origin, problem, remark)

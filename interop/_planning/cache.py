@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from interop._model.dtype import NUMBERS
+from interop._model.foreign import is_signal
 from interop._model.spec import WEAK, Spec, has_one_order, spec_class
 from interop._model.typing import Value, ValueFunction
 from interop._registry.registry import Registry
@@ -97,8 +98,10 @@ def _path(key_of: ValueFunction, by_key: Mapping[object, FastPath]) -> ValueFunc
         try:
             call = by_key.get(key_of(x), NotImplemented)
             return x if call is None else call if call is NotImplemented else call(x)
-        except Exception:  # noqa: BLE001 - the plan, which is called then, says which step fails
-            return NotImplemented
+        except BaseException as error:
+            if is_signal(error):
+                raise
+            return NotImplemented  # the plan, which is called then, says which step fails
 
     return path
 

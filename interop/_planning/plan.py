@@ -12,7 +12,7 @@ from functools import partial
 from typing import TypeAlias
 
 from interop._model.device import device_type
-from interop._model.foreign import error_text
+from interop._model.foreign import error_text, is_signal
 from interop._model.typing import Value
 from interop.errors import (
     ConversionError,
@@ -111,7 +111,9 @@ class Plan:
         except InteropError as error:
             error.add_note(f"raised in {_declared(self.steps[position])}")
             raise
-        except Exception as error:
+        except BaseException as error:
+            if is_signal(error):
+                raise
             # The new exception is not kept in a variable of this frame: the frame is in its
             # traceback, and the circle would keep the value alive.
             raise _attributed(error, self.steps[position]) from error

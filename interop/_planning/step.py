@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
+from interop._model.foreign import is_signal
 from interop._model.provenance import Provenance
 from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec
 from interop._model.typing import Value, ValueFunction
@@ -113,8 +114,10 @@ def batch(steps: Sequence[Step]) -> Callable[[list[Value]], Any] | None:
                 values = call(values)
                 if values is NotImplemented:
                     break
-        except Exception:  # noqa: BLE001 - the plan, which is called then, says which step fails
-            return NotImplemented
+        except BaseException as error:
+            if is_signal(error):
+                raise
+            return NotImplemented  # the plan, which is called then, says which step fails
         return values
 
     return convert
@@ -131,8 +134,10 @@ def hand_off(adopt: Callable[..., Value], offer: Callable[..., Any]) -> Callable
     def path(value: Value, **keywords: object) -> Value:
         try:
             return adopt(offer, value, **keywords)
-        except Exception:  # noqa: BLE001 - the plan, which is called then, says which step fails
-            return NotImplemented
+        except BaseException as error:
+            if is_signal(error):
+                raise
+            return NotImplemented  # the plan, which is called then, says which step fails
 
     return path
 

@@ -17,7 +17,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, Non
 from typing import TypeVar
 
 from interop._model.extension import DtypeNames
-from interop._model.foreign import blame, error_text, unreadable
+from interop._model.foreign import blame, failed, is_signal, unreadable
 from interop._model.format import Format, Labels, package
 from interop._model.provenance import Provenance
 from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec, in_any_order
@@ -110,13 +110,15 @@ class Recognition:
                 return spec
         except (InteropError, Warning):
             raise
-        except Exception as error:  # descriptions are foreign code
+        except BaseException as error:  # descriptions are foreign code
+            if is_signal(error):
+                raise
             if missing := absent(error):
                 raise NotInstalledError(missing, name=getattr(error, "name", None)) from error
             # The value's own code has raised it, and not the plugin's, if it has a protocol.
             if self.format_of(value).protocol:
                 raise unreadable(value, error) from error
-            raise self._misdescribed(value, f"raised {error_text(error)}") from error
+            raise failed(*self._description(value), error, _for_a(value)) from error
         raise self._misdescribed(value, f"answered with the format {spec.format!r}, not its own")
 
     def _first(self, format_: Format, describer: _Describer, value: Value) -> Spec:
@@ -131,9 +133,12 @@ class Recognition:
 
     def _misdescribed(self, value: object, problem: str) -> PluginError:
         """Return the error that names the plugin whose description of a value is wrong."""
+        return blame(*self._description(value), problem, _for_a(value))
+
+    def _description(self, value: object) -> tuple[str, Provenance]:
+        """Return how messages call the function that describes a value, and where it is from."""
         name = self.format_of(value).name
-        remark = f", for a {type(value).__qualname__}"
-        return blame(f"describe of format {name!r}", self.provenance[name], problem, remark)
+        return f"describe of format {name!r}", self.provenance[name]
 
     def _siblings(self, format_: Format) -> frozenset[str]:
         """Return the formats that the spec of a value may name.
@@ -230,7 +235,9 @@ class Recognition:
                 continue
             except Warning:
                 raise
-            except Exception as error:
+            except BaseException as error:
+                if is_signal(error):
+                    raise
                 raise unreadable(value, error) from error
             return self.opened(wrapped)
         return value
@@ -420,6 +427,10 @@ def _remembered(types: dict[type, _Kept], type_: type, kept: _Kept) -> _Kept:
         types.clear()
     types[type_] = kept
     return kept
+
+
+def _for_a(value: object) -> str:
+    return f", for a {type(value).__qualname__}"
 
 
 def _is_opened_first(format_: Format, value: Value) -> bool:

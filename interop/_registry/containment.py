@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 
 from interop._model.conversion import Conversion
 from interop._model.extension import Container, DtypeNames, NoTrace
-from interop._model.foreign import blame, error_text
+from interop._model.foreign import failed, is_signal
 from interop._model.format import Format, itself
 from interop._model.provenance import HERE, OWN, Provenance
 from interop.errors import InteropError
@@ -77,7 +77,9 @@ def _guarded(
             return function(value, *others) if others else function(value)
         except passes:
             raise
-        except Exception as error:
-            raise blame(what, origin, f"raised {error_text(error)}") from error
+        except BaseException as error:
+            if is_signal(error):
+                raise
+            raise failed(what, origin, error) from error
 
     return guarded

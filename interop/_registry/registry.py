@@ -17,7 +17,7 @@ from interop._model.extension import (
     Namespaces,
     NoTrace,
 )
-from interop._model.foreign import blame, error_text
+from interop._model.foreign import failed
 from interop._model.format import Format, package
 from interop._model.provenance import HERE, Provenance
 from interop._recognition.recognition import Recognition
@@ -180,7 +180,7 @@ class Registry(Recognition):
                 raise
             except Exception as error:
                 what = f"to={module.__name__}: declare of the Namespaces"
-                raise blame(what, origin, f"raised {error_text(error)}") from error
+                raise failed(what, origin, error) from error
             if declarations:
                 self.register(declarations, origin)
                 return

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +17,7 @@ import interop
 from interop._execution import memory
 from interop.errors import ConversionError, DoesNotFitError
 from tests.cases import marked
+from tests.paths import python_path
 from tests.toys import Box, toy
 
 
@@ -85,3 +90,21 @@ def test_other_errors_are_not_taken_for_a_want_of_memory(empty: interop.Interop)
     error = _failing(empty, step)
     assert isinstance(error, ConversionError)
     assert not isinstance(error, DoesNotFitError)
+
+
+@pytest.mark.parametrize("kind", ["lists", pytest.param("arrays", marks=pytest.mark.slow)])
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
+def test_under_a_limit_of_the_system_all_that_does_not_fit_is_told_so(kind: str) -> None:
+    """Lists and arrays, cold calls and warm ones, raise DoesNotFitError and never a bare MemoryError."""
+    result = subprocess.run(
+        [sys.executable, "-m", "tests.properties.shortage", kind],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": python_path()},
+        timeout=300,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    raised = json.loads(result.stdout)
+    assert len(raised) >= 10
+    assert {name: kind for name, kind in raised.items() if kind != "DoesNotFitError"} == {}

@@ -22,7 +22,7 @@ def fates_of(lenders: str, targets: str, seconds: float = 0) -> dict[str, Any]:
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": python_path()},
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert result.returncode == 0, f"exit {result.returncode} at\n{result.stderr[-3000:]}"

@@ -334,15 +334,16 @@ def numpy_fast_path(value: Any, *, default_dtype: Callable[[str], str] | None = 
             array = _numpy().array(value)
         else:
             return NotImplemented
-    except (ValueError, OverflowError):  # rows of several lengths, integers that int64 cannot hold
+        if kind is not float and array.dtype.char not in _PLAIN.get(kind, ""):
+            return NotImplemented
+        if default_dtype is None or kind is bool:
+            return array
+        wide = _NUMBERS[kind][0]
+        name = default_dtype(wide)
+        return array if name == wide else _narrowed(array, name)
+    # Rows of several lengths, integers that int64 cannot hold, and what does not fit in memory.
+    except (ValueError, OverflowError, MemoryError):
         return NotImplemented
-    if kind is not float and array.dtype.char not in _PLAIN.get(kind, ""):
-        return NotImplemented
-    if default_dtype is None or kind is bool:
-        return array
-    wide = _NUMBERS[kind][0]
-    name = default_dtype(wide)
-    return array if name == wide else _narrowed(array, name)
 
 
 def _narrowed(array: Array, dtype: str) -> Any:
@@ -378,7 +379,10 @@ def _type_in(value: list[Any]) -> type:
 def python_fast_path(value: Array) -> Any:
     """Return a plain array of ordinary numbers as a number or nested lists; else pass."""
     dtype = value.dtype
-    return value.tolist() if dtype.num < ODD_NUMBERS and dtype.isnative else NotImplemented
+    try:
+        return value.tolist() if dtype.num < ODD_NUMBERS and dtype.isnative else NotImplemented
+    except MemoryError:  # the planned route says that it does not fit
+        return NotImplemented
 
 
 def to_dtype(value: Nested, *, dtype: str) -> Array:

@@ -1,0 +1,107 @@
+"""Exceptions that are no `Exception`: signals to the program pass, panics of compiled code do not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import interop
+from interop import Interop
+from interop.errors import ConversionError, HandOffError, PluginError
+from interop.plugin import Wrapper
+from interop.plugin.advanced import Advanced
+from tests.cases import together
+from tests.toys import Box, copy, toy
+
+#: As Rust's panics arrive in Python: a BaseException of a module that there is not.
+Panic = type("PanicException", (BaseException,), {"__module__": "compiled_runtime"})
+
+SIGNALS = [
+    *(KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError, pytest.fail.Exception),
+    type("Timeout", (BaseException,), {}),
+]
+
+
+class Fault:
+    """A function that raises once it is told to."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.raised: type[BaseException] | None = None
+
+    def __call__(self, *values: Any, **keywords: Any) -> Any:
+        if self.raised is not None:
+            raise self.raised("index out of bounds")
+        return self.function(*values, **keywords)
+
+
+def faults() -> Iterator[tuple[str, type[Exception], Callable[[Interop], Fault], dict[str, Any]]]:
+    """Yield where foreign code runs, which error its failure is, what makes it, and a request."""
+    formats = toy("b"), toy("a", advanced=Advanced(hub=True, fast_key=lambda box: box.device))
+
+    def step(mine: Interop) -> Fault:
+        fault = Fault(copy("a", "b").function)
+        mine.register(*formats, copy("a", "b")._replace(function=fault))
+        return fault
+
+    def describe(mine: Interop) -> Fault:
+        fault = Fault(toy("a").describe)  # type: ignore[arg-type]
+        mine.register(toy("a")._replace(describe=fault), toy("b"), copy("a", "b"))
+        return fault
+
+    def unwrap(mine: Interop) -> Fault:
+        fault = Fault(lambda box: Box("a", box.numbers))
+        types = (f"{__name__}:Wrapping",)
+        wrapper = toy("w", types=types, wrapper=Wrapper(fault, 1e-6, once=True))
+        mine.register(*formats, wrapper._replace(describe=None), copy("a", "b"))
+        return fault
+
+    yield "step", ConversionError, step, {}
+    yield "step by key", ConversionError, step, {"copy": True}
+    yield "describe", PluginError, describe, {"copy": True}  # the path by type does not ask it
+    yield "unwrap", HandOffError, unwrap, {}
+
+
+class Wrapping(Box):
+    """A box that wraps another."""
+
+
+@together("where, error, install, request_", faults())
+def test_panics_of_compiled_code_are_errors_and_signals_pass(
+    where: str,
+    error: type[Exception],
+    install: Callable[[Interop], Fault],
+    request_: dict[str, Any],
+) -> None:
+    """Whoever catches `Exception` catches a panic, cold and warm; Ctrl-C and its like arrive as they are."""
+    mine = Interop(plugins=False)
+    fault = install(mine)
+    value = (Wrapping if where == "unwrap" else Box)("a", [1.0])
+    for warm in (False, True):
+        if warm:
+            fault.raised = None
+            for _ in range(3):
+                mine.convert(value, to="b", **request_)
+        fault.raised = Panic
+        with pytest.raises(error, match="PanicException: index out of bounds"):
+            mine.convert(value, to="b", **request_)
+        for signal in SIGNALS:
+            fault.raised = signal
+            with pytest.raises(signal):
+                mine.convert(value, to="b", **request_)
+
+
+def test_an_index_of_a_dictionary_that_is_wrong_is_an_error() -> None:
+    """Polars panics at it; what arrives is a ConversionError, as of any other step that fails."""
+    pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    index = pa.array([0, 99], "int32")
+    wrong = pa.DictionaryArray.from_arrays(index, ["a", "b"], safe=False)
+    table = pa.table({"text": wrong})
+    table.validate()
+    with pytest.raises(pa.ArrowInvalid):
+        table.validate(full=True)
+    with pytest.raises(ConversionError, match=r"polars|PanicException"):
+        interop.convert(table, to=pl.DataFrame)
