@@ -158,7 +158,8 @@ class Interop:
         out : array, optional
             An array into which the result is written; it is returned. It decides format, dtype
             and device, so `to`, `like`, `dtype`, `device`, `order` and ``copy=False`` are refused
-            beside it. It is consent to narrow to its dtype, unless ``forbid="narrow"``.
+            beside it. It is consent to narrow to its dtype, unless ``forbid="narrow"``. After an
+            error its numbers are undefined.
         allow, forbid : str or iterable of str
             Effects permitted or refused in this call.
         stream : int or object, optional

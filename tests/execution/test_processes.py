@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import pickletools
 import re
 import textwrap
 from collections.abc import Callable
@@ -290,3 +291,26 @@ def test_workers_of_loky_get_what_a_script_defines(in_subprocess: Callable[..., 
     """
     expected = [([0.0, 0.5], [2.0]), ([0.5, 1.0], [2.0])]
     assert in_subprocess(program).strip() == str(expected)
+
+
+@pytest.mark.parametrize(
+    "keywords", [{"to": "numpy", "dtype": "float32"}, {"to": np.ndarray, "forbid": "copy"}], ids=str
+)
+def test_a_pickle_names_nothing_but_the_request(keywords: dict[str, Any]) -> None:
+    """Whoever reads it imports the package, the type in `to=` and functions that look attributes up."""
+    words, named = [], set()
+    for operation, argument, _ in pickletools.genops(pickle.dumps(interop.converter(**keywords))):
+        if "UNICODE" in operation.name:
+            words.append(argument)
+        elif (
+            operation.name == "STACK_GLOBAL"
+        ):  # names what was written, or was looked up, before it
+            named.add(tuple(words[-2:]))
+        assert operation.name != "GLOBAL"
+    modules = {module for module, _ in named if module.partition(".")[0] != "interop"}
+    assert modules <= {"builtins", "operator", "numpy"}
+    assert {name for module, name in named if module in modules} <= {
+        "getattr",
+        "attrgetter",
+        "ndarray",
+    }
