@@ -14,7 +14,7 @@ from interop._model.spec import LABELLED, TRAITS, Spec, spec_kind
 from interop._model.suggestion import listed
 from interop._recognition.installed import not_installed
 from interop._request.keywords import WRITABLE
-from interop._request.policy import current_policy
+from interop._request.policy import adjusted, current_policy
 from interop._request.request import Request
 from interop.errors import RefusedError
 
@@ -197,7 +197,19 @@ def explanation(
             move = _advice(safe[0][1], request, safe[0][0])
             moves.append(f"The safe way is another: {move}.")
         return RefusedError(text + "\n".join(moves), effects)
-    return RefusedError(f"{request_text}: {_obstacle(planner, spec, request)}")
+    labels = _without_labels(planner, spec, request)
+    return RefusedError(f"{request_text}: {labels or _obstacle(planner, spec, request)}")
+
+
+def _without_labels(planner: Planner, spec: Spec, request: Request) -> str:
+    """Say that no route keeps the labels of a value if one does that leaves them behind."""
+    policy = adjusted(request.policy, "drop_labels", ())
+    route = planner.route(spec, request._replace(policy=policy))
+    if route is None or LABELLED.isdisjoint(spec.traits):
+        return ""
+    lost = " → ".join(step.label for step in route[1])
+    move = f"To permit that, pass {keywords(allow={'drop_labels'})}."
+    return f"no route keeps its names or index; {lost} leaves them behind. {move}"
 
 
 def _hints(graph: Graph, spec: Spec) -> dict[str, str]:

@@ -48,6 +48,7 @@ def goals(graph: Graph, spec: Spec, request: Request) -> dict[str, Goal]:
         if holds and target.home(device) == device:
             requires = _likeness(graph, spec, target, request)
             requires |= FORTRAN if request.order == "F" else frozenset()
+            requires |= _kept_labels(graph, spec, target, request)
             goals[name] = Goal(dtype, device, carries, requires)
     ragged = graph.ragged(spec.format, request.formats) & goals.keys()
     return {name: goals[name] for name in goals if name not in ragged or ragged == goals.keys()}
@@ -87,6 +88,18 @@ def _likeness(graph: Graph, spec: Spec, target: Format, request: Request) -> fro
     """
     likeness = request.like - DIVISIONS if spec.format == target.name else request.like
     return likeness if graph.divides(target.name, likeness) else frozenset()
+
+
+def _kept_labels(graph: Graph, spec: Spec, target: Format, request: Request) -> frozenset[str]:
+    """Return the trait of labels if a framework can keep them and no caller allows their loss.
+
+    What one format of the framework keeps, no other that was asked for by the same word leaves.
+    """
+    if LABELLED.isdisjoint(spec.traits) or "drop_labels" in request.policy.allowed:
+        return frozenset()
+    names = (n for n in request.formats if graph.formats[n].framework == target.framework)
+    kept = any(graph.keeps_labels(spec.format, name) for name in names)
+    return LABELLED if kept else frozenset()
 
 
 def _carries(graph: Graph, spec: Spec, target: Format, request: Request) -> frozenset[str]:

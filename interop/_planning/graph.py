@@ -9,7 +9,7 @@ from itertools import chain
 
 from interop._model.format import Format
 from interop._model.provenance import HERE, OWN
-from interop._model.spec import Spec
+from interop._model.spec import LABELLED, Spec
 from interop._registry.registry import Registry
 
 from .bounds import Least, Links, links, rest
@@ -179,6 +179,13 @@ class Graph:
     def divides(self, name: str, division: Set[str]) -> bool:
         """Tell whether a way into a format divides its result as another value of it is divided."""
         return bool(division) and any(way.conversion.like & division for way in self._into(name))
+
+    def keeps_labels(self, source: str, target: str) -> bool:
+        """Tell whether a conversion keeps labels from one framework to another."""
+        if self.formats[source].framework == self.formats[target].framework:
+            return False
+        ways = (way for way in self.conversions(source) if way.target.name == target)
+        return any(way.conversion.takes >= LABELLED for way in ways)
 
     def needs_like(self, name: str) -> bool:
         """Tell whether every way into a format needs a value of it, to divide the result as it."""

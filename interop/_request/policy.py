@@ -30,10 +30,14 @@ class Policy(NamedTuple):
     forbidden : frozenset of str
         The effects that callers have forbidden by name. Whoever asks for a dtype consents to
         narrowing, unless that is forbidden by name.
+    allowed : frozenset of str
+        The effects that callers have allowed by name. Tables leave names behind only if that is
+        allowed by name.
     """
 
     permitted: frozenset[str] = _ALLOWED
     forbidden: frozenset[str] = frozenset()
+    allowed: frozenset[str] = frozenset()
 
 
 class Block(NamedTuple):
@@ -157,7 +161,11 @@ def _adjusted(base: Policy, allow: Iterable[str], forbid: Iterable[str]) -> Poli
             "allow= and forbid=."
         )
         raise BadRequestError(msg)
-    policy = Policy((base.permitted | allowed) - forbidden, (base.forbidden - allowed) | forbidden)
+    policy = Policy(
+        (base.permitted | allowed) - forbidden,
+        (base.forbidden - allowed) | forbidden,
+        (base.allowed | allowed) - forbidden,
+    )
     return _unique(policy)
 
 

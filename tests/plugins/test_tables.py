@@ -231,6 +231,19 @@ def test_frames_of_one_dtype_and_of_several_keep_their_index(kind, target):
         assert rows(result) == rows(frame) | {"__index_level_0__": [*"xyz"]}
 
 
+@together("target", ["polars", "polars.dataframe", "pyarrow.table"])
+def test_tables_give_up_names_only_where_a_caller_says_so(target):
+    """Where no route keeps the names of columns, a conversion is refused with the keyword."""
+    frame = pd.DataFrame({"a": pd.arrays.SparseArray([0, 0, 1]), "b": [1, 2, 3]})
+    with pytest.raises(RefusedError, match=r"pass allow=\{'drop_labels'\}"):
+        interop.convert(frame, to=target)
+    result = interop.convert(frame, to=target, allow="drop_labels")
+    assert [*rows(result).values()] == [[0, 0, 1], [1, 2, 3]]
+    with interop.policy(allow="drop_labels"):
+        assert interop.plan(frame, to=target).effects >= {"drop_labels"}
+    assert interop.plan(frame, to="numpy").effects >= {"drop_labels"}  # which has no names
+
+
 INDEXES = {
     "range": pd.RangeIndex(2),
     "steps": pd.RangeIndex(2, 6, 2),

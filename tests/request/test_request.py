@@ -39,7 +39,7 @@ def test_a_request_is_a_value(empty: Interop) -> None:
     )
     assert first == again
     assert len({first, again}) == 1
-    permitted = Policy(Policy().permitted | {"narrow"})
+    permitted = Policy(Policy().permitted | {"narrow"}, allowed=frozenset({"narrow"}))
     assert first == Request(("ring.x", "ring.y"), "float16", "cpu:0", None, permitted)
     assert str(first) == "ring.x or ring.y, dtype=float16, device=cpu:0"
 
