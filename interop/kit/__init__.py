@@ -34,6 +34,9 @@ from interop.kit.cast_errors import (
     checked_cast,
     misfit,
 )
+from interop.kit.codes import (
+    refuse_codes,
+)
 from interop.kit.dense_formats import (
     dense_format,
 )
@@ -123,6 +126,7 @@ __all__ = [
     "plain_array",
     "quietly",
     "real_part",
+    "refuse_codes",
     "rising",
     "send_staged",
     "stream_handle",

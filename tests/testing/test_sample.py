@@ -34,7 +34,7 @@ HOST = [
     and declared.state != "missing"
     and declared.format.framework != "cupy"
     # The one is tried below; of the other, processes have to be started.
-    and declared.name not in ("torch.mkldnn", "torch.dtensor")
+    and declared.name not in ("torch.codes", "torch.mkldnn", "torch.dtensor")
     # What can be read only once has no description, and so none that a sample could agree with.
     and not (declared.format.wrapper and declared.format.wrapper.once)
 ]

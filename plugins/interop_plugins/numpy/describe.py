@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 
 import interop
 from interop.errors import InteropError
-from interop.kit import COMPLEX, EMPTY, address, dtype_name, extents, memory_traits
+from interop.kit import (
+    COMPLEX,
+    EMPTY,
+    INTEGERS,
+    address,
+    dtype_name,
+    extents,
+    memory_traits,
+    refuse_codes,
+)
 from interop.plugin import DTYPES, Spec
 
 if TYPE_CHECKING:
@@ -123,6 +132,8 @@ def _describe_other(value: Array | Scalar, name: str, traits: frozenset[str]) ->
         masked = frozenset({"masked"}) if mask is not None and mask.any() else EMPTY
         traits = traits | masked | memory_traits(value)
         return Spec("numpy.ma", name, "cpu", value.shape, traits, value.nbytes)
+    if name in INTEGERS:
+        refuse_codes(value, np.ndarray, "x.view(numpy.ndarray)")
     traits = traits | {"masked" if has_mask(value) else "subclass"}
     if hasattr(value, "unmasked"):  # which may have a unit, as astropy's arrays have
         traits |= interop.spec(value.unmasked).traits & {"labelled"}

@@ -35,6 +35,7 @@ from interop.plugin.advanced import Advanced, NoTrace, Problems
 
 from . import (
     autodiff,
+    codes,
     containers,
     cuda,
     dense,
@@ -132,6 +133,18 @@ _DENSE_HINTS = {
     "torch.optim.lr_scheduler:LRScheduler": _STATE,
 }
 
+#: Parameters of other libraries that hold codes.
+_CODES = (
+    "bitsandbytes.nn.modules:Params4bit",
+    "bitsandbytes.nn.modules:Int8Params",
+    "diffusers.quantizers.gguf.utils:GGUFParameter",
+)
+_CODES_HINTS = {
+    "no_scale": "the scale of its codes is not with them: a layer that has computed keeps it in "
+    "its state (layer.state.SCB); dequantize both by bitsandbytes.functional."
+    "int8_vectorwise_dequant(...).",
+}
+
 #: Why jagged tensors stay where they are.
 _RAGGED_HINTS = {
     "rearranged": "another axis than the second is jagged, or there are gaps between its rows; "
@@ -151,6 +164,7 @@ def interop_declarations() -> Iterable[Declaration]:
         *_differentiable(_with_bits(_layout_changes())),
         *_ragged(),
         *_opaque(),
+        _codes(),
         *_shards(),
         DtypeNames("torch:dtype", dtype_name),
         Container("tensordict", containers.open_tensordict),
@@ -196,6 +210,14 @@ def _formats() -> Iterable[Format]:
         "mkldnn",
         dtypes=frozenset({"float32", "bfloat16", "float16", "int8", "uint8"}),
         samples=Samples(make=samples.mkldnn),
+    )
+    yield _format(
+        "torch.codes",
+        types=_CODES,
+        target_types=(),
+        describe=codes.describe,
+        dtypes=DTYPE_NAMES,
+        limits=Limits(refusal_hints=_CODES_HINTS),
     )
     yield _format(
         "torch.dtensor",
@@ -864,6 +886,12 @@ def _opaque() -> Iterable[Conversion]:
         into=quantized.dequantize_into,
         name="dequantize",
     )
+
+
+def _codes() -> Conversion:
+    """Return the step from codes of other libraries to the numbers that they stand for."""
+    effects, cost = frozenset({"dequantize"}), Cost(1e-4, 1e9)
+    return _between("codes", "", codes.dequantize, effects=effects, cost=cost, name="dequantize")
 
 
 def _shards() -> Iterable[Conversion]:

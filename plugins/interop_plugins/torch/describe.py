@@ -9,7 +9,7 @@ from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from interop.kit import COMPLEX, EMPTY, INTEGERS, REALS, overlaps, stride_traits
+from interop.kit import COMPLEX, EMPTY, INTEGERS, REALS, overlaps, refuse_codes, stride_traits
 from interop.plugin import Spec
 
 from .no_trace import mark_waiting
@@ -229,6 +229,8 @@ def _describe_rare(value: Tensor) -> Spec:
         if value.is_quantized:
             return _describe_quantized(value, subclass)
         name, mask, _ = _dtypes.get(value.dtype, (str(value.dtype), 0, False))
+        if subclass and name in INTEGERS:
+            refuse_codes(value, torch.Tensor, "x.as_subclass(torch.Tensor)")
         traits = subclass | _memory_traits(value, value.data_ptr(), mask) | _grad(value)
         return Spec("torch", name, _place(value), tuple(value.shape), traits, value.nbytes)
 
