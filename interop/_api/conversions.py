@@ -115,7 +115,7 @@ class Conversions:
             lambda value: self._engine.convert(cache.table(request), keywords, value),
             lambda: refused_routes(self._planner, spec, request, specs[-1]),
             pickled=self._pickled(self.route, (spec,), keywords),
-            problem=self._engine.shortage(steps, spec)[1],
+            problem=self._engine.problem(steps, spec),
             missing=tuple(dict.fromkeys(filter(None, map(not_installed, formats)))),
         )
 

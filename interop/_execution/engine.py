@@ -10,9 +10,9 @@ from math import prod
 from interop._model.caller import warn_caller
 from interop._model.device import device_type
 from interop._model.display import readable
-from interop._model.dtype import imaginary_loss, itemsize
+from interop._model.dtype import DTYPES, imaginary_loss, itemsize, preserves
 from interop._model.format import LINES, Format
-from interop._model.spec import Spec, representative
+from interop._model.spec import Spec, representative, shape_text
 from interop._model.suggestion import listed
 from interop._model.typing import Value
 from interop._planning.cache import PlanCache, PlanTable, Tables
@@ -257,8 +257,12 @@ class Engine:
         with self.lock:
             searches = self._planner.searches(start, request, state)
             route = first(searches, without)
-            if route is None:
-                nearest = list(nearest_refused(searches, request, without))
+            is_sparse = all(self._registry.formats[name].is_sparse for name in request.formats)
+            fills = route is not None and any(step.effects & FILLING for step in route[1])
+            # What was to stay sparse is not filled in, because one step has declined.
+            stays = is_sparse and fills and not (declined.step.effects | _effects(taken)) & FILLING
+            if route is None or stays:
+                nearest = [] if stays else list(nearest_refused(searches, request, without))
                 if not nearest:
                     msg = f"cannot convert {start} to {request}: {_declined(reasons)}."
                     raise RefusedError(msg) from declined.reason
@@ -295,9 +299,30 @@ class Engine:
         """Warn of what the plan loses, and refuse it if a result does not fit in memory."""
         if plan.warning:
             warn_caller(plan.warning)
+        if problem := self._index_problem(plan.steps, spec):
+            raise RefusedError(problem)
         step, problem = self.shortage(plan.steps, spec)
         if step is not None:
             raise (DensifyMemoryError if step.effects & FILLING else DoesNotFitError)(problem)
+
+    def _index_problem(self, steps: Iterable[Step], spec: Spec) -> str:
+        """Say that a shape needs wider indices than a step gives it; "" if it does not."""
+        for step in steps:
+            before, after = step.before.index_dtype, step.after.index_dtype
+            if before is None or after is None or preserves(before, after):
+                continue
+            digits = DTYPES[after].digits
+            if any(length >= 2**digits for length in spec.shape):
+                format_ = self._registry.formats[step.after.format]
+                hint = format_.limits.refusal_hints.get(before, "ask for another format.")
+                return (
+                    f"indices into {shape_text(spec.shape)} do not fit in {digits + 1} bits; {hint}"
+                )
+        return ""
+
+    def problem(self, steps: Iterable[Step], spec: Spec) -> str:
+        """Say why steps cannot be carried out on a value, as far as its spec tells; "" if not."""
+        return self._index_problem(steps, spec) or self.shortage(steps, spec)[1]
 
     def shortage(self, steps: Iterable[Step], spec: Spec) -> tuple[Step | None, str]:
         """Return the first step whose result does not fit on the host, and what to say of it.
@@ -328,6 +353,10 @@ class Engine:
         if source is None or source.is_dense or source.lazy:
             return 0
         return spec.nbytes + _pointers(source, target, spec)
+
+
+def _effects(steps: Iterable[Step]) -> frozenset[str]:
+    return frozenset().union(*(step.effects for step in steps))
 
 
 def _writing(into: Callable[..., None], out: Value) -> Callable[..., Value]:

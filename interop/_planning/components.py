@@ -7,7 +7,7 @@ same policy. A composite value is moved, cast or copied by moving, casting or co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from functools import partial
 from typing import NamedTuple
 
@@ -227,10 +227,14 @@ class Transfer(NamedTuple):
         )
 
     def _index_dtype(self) -> str | None:
-        index, possible = self.spec.index_dtype, self.target.index_dtypes
+        index, possible = self.spec.index_dtype, self._index_dtypes()
         if index and possible and index not in possible:
             return max(possible, key=itemsize)
         return index
+
+    def _index_dtypes(self) -> Set[str]:
+        """Return the dtypes that indices can have at this moment where the result lies."""
+        return self.target.index_dtypes - self.target.unsupported(self.change.device)
 
     def _step(self, routes: list[_RoleRoute]) -> Step:
         way, copied = self.way, self.way.copied_roles
@@ -301,7 +305,7 @@ class Transfer(NamedTuple):
     def _serves_plain_values(self) -> bool:
         """Tell whether this step is right for every value that `fast_unpack` takes."""
         source, unpacking, packing = self.way.source, self.way.unpacking, self.way.packing
-        indices = source.index_dtypes <= self.target.index_dtypes
+        indices = source.index_dtypes <= self._index_dtypes()
         unchanged = self.change.dtype == self.spec.dtype and self.change.copy is None
         plain = PLAIN_DTYPES & source.dtypes <= self.target.dtypes
         codes, possible = unpacking.code_dtypes, packing.code_dtypes

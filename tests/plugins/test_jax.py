@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sparse
 import torch
 from jax.experimental import sparse as jsparse
 
@@ -809,3 +811,67 @@ def test_a_conversion_is_an_explicit_transfer(make: Any) -> None:
             if not isinstance(value, list):
                 value[0] = 7
             assert np.asarray(result).tolist() == [1, 1, 1]
+
+
+#: Sparse values of one row, whose one element is the last but five; by their library.
+FAR: dict[str, Callable[[int, str], Any]] = {
+    "scipy.coo": lambda n, dtype: sp.coo_array((np.ones(1, dtype), ([0], [n - 5])), shape=(1, n)),
+    "scipy.csr": lambda n, dtype: sp.csr_array(
+        (np.ones(1, dtype), np.array([n - 5]), np.array([0, 1])), shape=(1, n)
+    ),
+    "torch.sparse_coo": lambda n, dtype: torch.sparse_coo_tensor(
+        torch.tensor([[0], [n - 5]]),
+        torch.ones(1, dtype=getattr(torch, dtype)),
+        (1, n),
+        check_invariants=True,
+    ),
+    "torch.sparse_csr": lambda n, dtype: torch.sparse_csr_tensor(
+        torch.tensor([0, 1]),
+        torch.tensor([n - 5]),
+        torch.ones(1, dtype=getattr(torch, dtype)),
+        (1, n),
+        check_invariants=True,
+    ),
+    "sparse.coo": lambda n, dtype: sparse.COO(
+        np.array([[0], [n - 5]]), np.ones(1, dtype), shape=(1, n)
+    ),
+}
+
+
+# github.com/jax-ml/jax/issues/25182
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+@together("name", FAR)
+@together("target", ["jax.bcoo", "jax.bcsr"])
+@together("length, dtype", [(2**31 + 10, "bool"), (2**33, "float32")])
+def test_indices_of_64_bits_are_refused_or_kept(
+    name: str, target: str, length: int, dtype: str
+) -> None:
+    """Without JAX's option nothing is made, and the option is named; with it every index is right."""
+    x = FAR[name](length, dtype)
+    words = (
+        r"indices into 1x\d+ do not fit in 32 bits; .* switch it on \(jax\.config\.update\('jax_en"
+    )
+    assert "do not fit in 32 bits" in interop.plan(x, to=target).problem
+    with pytest.raises(RefusedError, match=words):
+        interop.convert(x, to=target)
+    with enable_x64(True):
+        for _ in range(2):
+            result = interop.convert(x, to=target)
+            assert result.shape == (1, length)
+            assert (result.indices.dtype, result.indices.ravel()[-1]) == ("int64", length - 5)
+        back = interop.convert(result, to="scipy.coo")
+        assert (back.coords[1].tolist(), back.dtype) == ([length - 5], dtype)
+    with pytest.raises(RefusedError, match=words):
+        interop.convert(x, to=target)
+
+
+def test_dense_arrays_of_long_axes_are_no_sparse_ones_of_narrow_indices() -> None:
+    """A dense array looks at its shape before its indices are written in 32 bits."""
+    for make in (np.zeros, jax.numpy.zeros):
+        x = make((0, 2**31 + 10), "bool")
+        with pytest.raises(RefusedError, match="do not fit in 32 bits"):
+            interop.convert(x, to="jax.bcoo")
+        with enable_x64(True):
+            result = interop.convert(x, to="jax.bcoo")
+            assert (result.shape, result.indices.dtype) == (x.shape, "int64")
+        assert interop.convert(x, to="scipy.coo").shape == x.shape

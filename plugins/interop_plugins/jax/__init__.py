@@ -74,7 +74,7 @@ _LONG = frozenset({"longdouble", "clongdouble"})
 _HINTS = {
     **{
         dtype: f"JAX holds {dtype} only while its option jax_enable_x64 is on; switch it on "
-        "(jax.config.update('jax_enable_x64', True)) or ask for a narrower dtype=."
+        "(jax.config.update('jax_enable_x64', True)) or, for numbers, ask for a narrower dtype=."
         for dtype in describe.WIDE
     },
     "key<": "it holds keys of random numbers; jax.random.key_data(x) gives their bits.",
@@ -153,7 +153,7 @@ def _sparse_formats() -> Iterator[Format]:
         carries=_UNCOALESCED | _PADDED | _AXIS_KINDS | _SEVERAL | {"traced"},
         requires="jax",
         install=_INSTALL,
-        index_dtypes=frozenset({"int32"}),
+        index_dtypes=frozenset({"int32", "int64"}),  # the latter as `_LIMITS` say
         memory=sparse.memory,
         advanced=_ADVANCED,
     )

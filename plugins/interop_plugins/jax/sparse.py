@@ -18,7 +18,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from interop.kit import EMPTY, inspect_once, rising
-from interop.plugin import Parts, Spec
+from interop.plugin import Declined, Parts, Spec
 
 from . import dense
 from .describe import describe, unsupported_now
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 _UNCOALESCED, _PADDED = frozenset({"uncoalesced"}), frozenset({"padded"})
 _INVALID = frozenset({"invalid_indices"})
+
+#: Longer axes than this need indices of 64 bits.
+_MOST = 2**31
 
 #: The traits that inspected arrays of indices give their owners.
 _inspected: dict[int, Any] = {}
@@ -330,11 +333,13 @@ def to_dense(value: BCOO | BCSR) -> Array:
 
 @_where_it_lies
 def from_dense(value: Array) -> BCOO:
-    """Return the elements of an array that are not zero, as BCOO."""
+    """Return the elements of an array that are not zero, as BCOO with narrow indices."""
     import jax.numpy as jnp
     import numpy as np
     from jax.experimental.sparse import BCOO
 
+    if max(value.shape) >= _MOST:
+        raise Declined(f"indices into {tuple(value.shape)} do not fit in 32 bits")
     if _is_for_numpy(value):
         array = np.asarray(value)
         with np.errstate(invalid="ignore"):  # which a signalling NaN is to ml_dtypes
