@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from interop._model.extension import Problem
 from interop._model.provenance import OWN, Provenance, normal
-from interop._model.suggestion import suggestion
 from interop._recognition.installed import importable
 from interop._registry.declared import DeclaredFormat
-from interop._registry.discovery import blocked_names
+from interop._registry.discovery import blocking_nothing
 from interop._version import __version__
 
 from .probe import Probed, probe
@@ -343,14 +342,7 @@ def _plugin_findings(interop: Interop) -> Iterator[Finding]:
 
 def _findings_on_blocking(interop: Interop) -> Iterator[Finding]:
     """Yield the names in INTEROP_DISABLE_PLUGINS that belong to no plugin."""
-    names = [name for plugin in interop.plugins() for name in plugin[:2]]
-    installed = {normal(name): name for name in names}
-    for unknown in sorted(blocked_names() - installed.keys()):
-        hint = suggestion(unknown, installed, "'interop plugins' lists them.")
-        problem = (
-            f"INTEROP_DISABLE_PLUGINS names {unknown!r}, which is neither an installed plugin nor "
-            f"a distribution with one; {hint}"
-        )
+    for problem in blocking_nothing(name for plugin in interop.plugins() for name in plugin[:2]):
         yield Finding("INTEROP_DISABLE_PLUGINS", problem, "correct the name, or leave it out")
 
 

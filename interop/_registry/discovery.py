@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from contextvars import ContextVar
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import Distribution, EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
 from types import ModuleType
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from interop._model.extension import Declaration, NoTrace
 from interop._model.foreign import error_text
 from interop._model.format import Format, package
 from interop._model.provenance import OWN, Provenance, normal
+from interop._model.suggestion import suggestion
 from interop.errors import PluginError
 
 from . import hooks
@@ -34,6 +35,9 @@ from .precedence import Conflict, declared_by, replacements
 
 GROUP = "interop"
 _BLOCKING = "INTEROP_DISABLE_PLUGINS"
+_OTHERS = "'interop plugins' lists them."
+#: Stands for the name of a distribution that does not tell it.
+_UNKNOWN = "an unknown distribution"
 
 _log = logging.getLogger("interop")
 
@@ -93,7 +97,10 @@ def words_of(point: EntryPoint, origin: Provenance) -> frozenset[str]:
     """
     if origin.distribution != OWN:
         return frozenset()
-    on_demand: Mapping[str, Set[str]] = import_module(package(point.value)).ON_DEMAND
+    try:
+        on_demand: Mapping[str, Set[str]] = import_module(package(point.value)).ON_DEMAND
+    except Exception:  # noqa: BLE001 - it only calls itself that; what is wrong shows when it loads
+        return frozenset()
     return frozenset(on_demand.get(point.name, ()))
 
 
@@ -122,6 +129,28 @@ def blocked_names() -> set[str]:
     """Return the names of plugins and distributions that are blocked."""
     names = os.environ.get(_BLOCKING, "").split(",")
     return {normal(name.strip()) for name in names} - {""}
+
+
+def blocking_nothing(names: Iterable[str]) -> list[str]:
+    """Say of each name in the variable that is none of a plugin or a distribution what was meant.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Of all plugins and their distributions.
+    """
+    installed = {normal(name): name for name in names}
+    return [
+        f"{_BLOCKING} names {unknown!r}, which is neither an installed plugin nor a distribution "
+        f"with one; {suggestion(unknown, installed, _OTHERS)}"
+        for unknown in sorted(blocked_names() - installed.keys())
+    ]
+
+
+@lru_cache(maxsize=64)
+def _tell(problem: str) -> None:
+    """Write a problem into the log, once in a process."""
+    _log.warning("%s", problem)
 
 
 def _failed(origin: Provenance, reason: str) -> Plugin:
@@ -172,7 +201,7 @@ def found() -> list[tuple[EntryPoint, Provenance]]:
 
     They are read again if `sys.path` changed.
     """
-    points = _found_by(entry_points, *sys.path)
+    points, broken = _found_by(entry_points, *sys.path)
     if not points:
         msg = (
             "no plugin is installed, not even interop's own: the metadata of the distribution "
@@ -180,37 +209,74 @@ def found() -> list[tuple[EntryPoint, Provenance]]:
             f"--copy-metadata {OWN})."
         )
         raise PluginError(msg)
+    origins = (*(origin for _, origin in points), *broken)
+    if problems := blocking_nothing(name for origin in origins for name in origin[:2]):
+        _tell(" ".join(problems))
     return points
+
+
+def unread() -> list[Plugin]:
+    """Return the distributions whose entry points cannot be read, each as a plugin of its name."""
+    broken = _found_by(entry_points, *sys.path)[1]
+    return [blocked(origin) or Plugin(*origin, "failed", why) for origin, why in broken.items()]
 
 
 @lru_cache(maxsize=1)  # reading the files of all distributions takes longer than all the rest
 def _found_by(
     find: Callable[..., Iterable[EntryPoint]], *_: object
-) -> list[tuple[EntryPoint, Provenance]]:
-    points = set(find(group=GROUP))
-    return sorted(((point, provenance_of(point)) for point in points), key=_order)
+) -> tuple[list[tuple[EntryPoint, Provenance]], dict[Provenance, str]]:
+    """Return the entry points, and why those of some distributions cannot be read."""
+    broken: dict[Provenance, str] = {}
+    try:
+        points = set(find(group=GROUP))
+    except Exception:  # noqa: BLE001 - one broken distribution, which is found out below
+        points = set(_one_by_one(broken))
+    return sorted(((point, provenance_of(point)) for point in points), key=_order), broken
+
+
+def _one_by_one(broken: dict[Provenance, str]) -> Iterable[EntryPoint]:
+    """Yield the entry points of all distributions, and note those that cannot be read.
+
+    Of two distributions of one name the first on the path counts.
+    """
+    seen: set[str] = set()
+    for distribution in distributions():
+        facts = _metadata(distribution)
+        name = facts["Name"]
+        if name != _UNKNOWN and normal(name) in seen:
+            continue
+        seen.add(normal(name))
+        try:
+            yield from distribution.entry_points.select(group=GROUP)
+        except Exception as error:  # noqa: BLE001 - reported
+            origin = Provenance(name, name, facts["Version"])
+            broken[origin] = f"its entry_points.txt cannot be read: {error_text(error)}"
+            if blocked(origin) is None:
+                _failed(origin, broken[origin])
 
 
 def provenance_of(point: EntryPoint) -> Provenance:
     """Return where a plugin comes from."""
-    fields = {"Name": "", "Version": ""}
-    if point.dist is not None:
-        # A distribution that was removed in part may have no metadata left.
-        fields.update(_metadata(point.dist))
-    name = fields["Name"] or "an unknown distribution"
-    return Provenance(point.name, name, fields["Version"])
+    fields = _metadata(point.dist)
+    return Provenance(point.name, fields["Name"], fields["Version"])
 
 
 @lru_cache(maxsize=64)  # many plugins share a distribution
-def _metadata(distribution: Distribution) -> dict[str, str]:
+def _metadata(distribution: Distribution | None) -> dict[str, str]:
     """Return the metadata's fields of one line; to parse it all takes long."""
-    text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+    text = ""
+    if distribution is not None:
+        try:
+            text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+        except UnicodeDecodeError:
+            text = ""
+    # A distribution that was removed in part may have no metadata left.
     fields: dict[str, str] = {}
     for line in text.partition("\n\n")[0].splitlines():
         name, colon, value = line.partition(":")
         if colon and name.strip() == name:
             fields.setdefault(name, value.strip())
-    return fields
+    return {"Name": _UNKNOWN, "Version": "", **fields}
 
 
 def declarations_of(module: ModuleType, origin: Provenance) -> list[Declaration]:

@@ -127,7 +127,7 @@ class Loader:
 
     def _register(self, answers: dict[_Point, _Answer]) -> None:
         """Register all declarations, in an order that does not depend on when they were loaded."""
-        from .discovery import Plugin, loaded
+        from .discovery import Plugin, loaded, unread
 
         lists = [answer for answer in answers.values() if type(answer) is list]
         entries, conflicts = settle(entry for entries in lists for entry in entries)
@@ -137,6 +137,7 @@ class Loader:
             for (_, origin), answer in answers.items()
             if answer is not None
         )
+        self.plugins += tuple(unread())
         self.unavailable = {
             plugin.name: f"its plugin is not loaded ({plugin.reason})."
             for plugin in self.plugins

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import NamedTuple
@@ -30,7 +30,7 @@ from interop._model.provenance import Provenance, normal
 from interop._model.suggestion import suggestion
 from interop._planning.conversion import ResolvedConversion
 from interop._registry.declared import Declared
-from interop._registry.discovery import GROUP, declarations_of, provenance_of
+from interop._registry.discovery import declarations_of, found, provenance_of
 from interop.errors import PluginError
 
 from ._trial import variants_of
@@ -146,7 +146,7 @@ def subjects_of(plugin: str | ModuleType) -> list[Subject]:
     """
     if isinstance(plugin, ModuleType):
         return [_of_module(plugin.__name__, getattr(plugin, "__file__", None) or "")]
-    entries = list(entry_points(group=GROUP))
+    entries = [entry for entry, _ in found()]
     subjects = [_of_entry(entry) for entry in entries if plugin in (entry.name, entry.value)]
     if not subjects:
         distribution = normal(plugin)
@@ -171,7 +171,7 @@ def _of_entry(entry: EntryPoint) -> Subject:
 
 
 def _of_module(name: str, file: str) -> Subject:
-    for entry in entry_points(group=GROUP):
+    for entry, _ in found():
         if entry.module == name:
             return _of_entry(entry)
     if name == "__main__":

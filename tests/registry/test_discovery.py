@@ -18,6 +18,7 @@ from interop._registry import discovery
 from interop._registry.registry import Registry
 from interop.plugin import Conversion, Format, hookimpl
 from interop.plugin.advanced import NoTrace
+from tests.paths import python_path
 from tests.strange import install_plugin
 
 #: What stands in a module.
@@ -305,3 +306,87 @@ def test_a_field_of_another_version_disables_one_plugin(installed: Callable[...,
     installed(odd={"interop_declarations": interop_declarations}, good=_formats("good"))
     good, odd = sorted(_plugins(Registry(plugins=True)))
     assert (odd.state, "smell" in odd.reason, good.state) == ("failed", True, "loaded")
+
+
+#: A plugin that declares nothing.
+SOUND = """
+from interop.plugin import hookimpl
+@hookimpl
+def interop_declarations():
+    return []
+"""
+
+#: What breaks the metadata of a distribution, and the file that it stands in.
+BROKEN: dict[str, tuple[str, bytes]] = {
+    "bytes that are no UTF-8": ("entry_points.txt", b"[interop]\nbroken = broken_plugin\xff\n"),
+    "a line without =": ("entry_points.txt", b"[interop]\nbroken\n"),
+    "a line without = elsewhere": ("entry_points.txt", b"[console_scripts]\nbroken\n"),
+    "a name that is no UTF-8": ("METADATA", b"Metadata-Version: 2.1\nName: broken\xff\n"),
+}
+
+
+@pytest.mark.parametrize("file", BROKEN)
+def test_a_distribution_with_broken_metadata_disables_itself_alone(
+    file: str, tmp_path: Path, in_subprocess: Callable[..., str]
+) -> None:
+    """All others work, and what cannot be read is named by its distribution; blocked, nothing is said."""
+    install_plugin(tmp_path, "sound", SOUND)
+    install_plugin(tmp_path, "broken", SOUND)
+    name, data = BROKEN[file]
+    (tmp_path / "broken-1.0.dist-info" / name).write_bytes(data)
+    program = """
+        import interop, numpy
+        assert interop.convert(numpy.ones(2), to="python") == [1.0, 1.0]
+        for plugin in interop.plugins():
+            if plugin.distribution != "array-interop":
+                print(plugin.name, plugin.distribution, plugin.state, plugin.reason[:36])
+    """
+    path = {"PYTHONPATH": python_path(tmp_path)}
+    lines = sorted(in_subprocess(program, **path).splitlines())
+    if name == "METADATA":
+        assert lines == ["broken an unknown distribution loaded ", "sound sound loaded "]
+        return
+    assert lines == [
+        "broken broken failed its entry_points.txt cannot be read:",
+        "sound sound loaded ",
+    ]
+    blocked = in_subprocess(program, INTEROP_DISABLE_PLUGINS="broken", **path)
+    assert "broken broken blocked" in blocked
+
+
+def test_metadata_that_call_themselves_ours_fail_as_any_plugin_does(
+    tmp_path: Path, in_subprocess: Callable[..., str]
+) -> None:
+    """A distribution of our name, whose module is a stranger's, is reported."""
+    install_plugin(tmp_path, "stranger", "raise OSError('no')", "array-interop")
+    program = """
+        import interop
+        (plugin,) = interop.plugins()
+        print(plugin.name, plugin.state, plugin.reason)
+    """
+    shown = in_subprocess(program, PYTHONPATH=python_path(tmp_path))
+    assert shown == "stranger failed OSError: no\n"
+
+
+def test_a_name_that_blocks_nothing_is_told_once(
+    installed: Callable[..., None],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A plugin that was to be left out is imported, so the log says so, and which name was meant."""
+    installed(evil={"interop_declarations": _formats("evil")["interop_declarations"]})
+    for words, told in (
+        ("evil", ""),
+        ("evli, Evil", "'evli'"),
+        ("evil;torch", "'evil;torch'"),
+        (" ,", ""),
+    ):
+        monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", words)
+        caplog.clear()
+        for _ in range(2):
+            _plugins(Registry(plugins=True))
+        records = [r.getMessage() for r in caplog.records if "which is neither" in r.getMessage()]
+        assert len(records) == bool(told)
+        assert told in "".join(records)
+    monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", "evvil")
+    assert discovery.blocking_nothing(["evil"])[0].endswith("did you mean 'evil'?")
