@@ -41,6 +41,14 @@ def test_all(session: nox.Session) -> None:
     session.run(*PYTEST, "-m", "", *session.posargs)
 
 
+@nox.session(default=False)
+def fuzz(session: nox.Session) -> None:
+    """Fuzz what is read of others: four targets, a minute each, or `-- SECONDS`."""
+    (seconds,) = session.posargs or ("60",)
+    for target in ("capsule", "interface", "names", "arrow"):
+        session.run(sys.executable, "-m", "tests.fuzz", target, seconds)
+
+
 @nox.session
 def gpu(session: nox.Session) -> None:
     """Run the tests that need a CUDA or a SYCL device."""

@@ -52,7 +52,7 @@ def layout(rng: Random, itemsize: int) -> tuple[tuple[int, ...], tuple[int, ...]
     return shape, strides, offset
 
 
-def expected(memory: Any, dtype: str, shape: Any, strides: Any, offset: int) -> np.ndarray:
+def expected(memory: Any, dtype: Any, shape: Any, strides: Any, offset: int) -> np.ndarray:
     """Return what sound memory holds, gathered element by element."""
     array = np.zeros(shape, dtype)
     size = np.dtype(dtype).itemsize
