@@ -235,8 +235,9 @@ class Advanced(NamedTuple):
     fast_key : callable or None
         ``fast_key(value)`` tells plain values of one type apart without describing them: values
         with equal keys have equal specs, but for their lengths and for `nbytes`, whose
-        `size_class` is the same. None for a value that has any trait. Values that have an `address`
-        have a `dtype`, too.
+        `size_class` is the same. None for a value that has any trait other than ``grad``,
+        ``noncontiguous``, ``fortran`` and ``negative_strides``, which have keys of their own.
+        Values that have an `address` have a `dtype`, too.
     address : callable or None
         ``address(value) -> int`` of the first element, in bytes, where that takes less time than
         `Format.memory`. If formats share a type, it answers 0 or raises RuntimeError for the values
@@ -272,11 +273,12 @@ class Advanced(NamedTuple):
         its `str` is not the name. The object's type is of the package that the format `requires`.
     offers : mapping of str to callable
         By protocol, what a conversion from it can `adopt` in the place of the protocol's own call.
-        For ``"dlpack"`` it is ``offer(value, stream_of, waits) -> (capsule, index, together)``, for
-        memory on a device: a capsule that nobody has ordered, the index of the device, and whether
-        the framework works on the very stream of the consumer, whose handle is
+        For ``"dlpack"`` it is ``offer(value, stream_of, waits, block=0) -> (capsule, index,
+        together)``, for memory on a device: a capsule that nobody has ordered, the index of the
+        device, and whether the framework works on the very stream of the consumer, whose handle is
         ``stream_of(index)``. If it works on another one, that stream is told to wait if `waits` is
-        set, or else the answer is `NotImplemented`. So it is for memory of the host, and for values
+        set, or else the answer is `NotImplemented`. So it is for memory of the host; for what is
+        no C-ordered block at a multiple of `block` bytes, if that is given; and for values
         with a trait other than ``noncontiguous``, ``broadcast``, ``immutable`` and ``grad`` (which
         is detached). For ``"cuda_array_interface"`` it is ``offer(value) -> dict``: the interface,
         asked for once and checked, and `NotImplemented` if it has traits. For ``"arrow_c_stream"``

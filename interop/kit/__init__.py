@@ -49,6 +49,11 @@ from interop.kit.dlpack import (
     export,
     plain_array,
 )
+from interop.kit.driver import (
+    device_of,
+    own_stream,
+    queue_behind,
+)
 from interop.kit.offers import (
     take_offer,
 )
@@ -64,8 +69,8 @@ from interop.kit.sparse_indices import (
     rising,
 )
 from interop.kit.staging import (
+    SMALL_LEAF,
     STAGED_FROM,
-    Link,
     fetch_staged,
     send_staged,
 )
@@ -94,12 +99,12 @@ __all__ = [
     "EMPTY",
     "INTEGERS",
     "REALS",
+    "SMALL_LEAF",
     "STAGED_FROM",
     "CapsuleProducer",
     "CastErrors",
     "CheckedProducer",
     "Export",
-    "Link",
     "MemoryAt",
     "address",
     "cast_objects",
@@ -110,6 +115,7 @@ __all__ = [
     "checked_cast",
     "checked_export",
     "dense_format",
+    "device_of",
     "dtype_name",
     "export",
     "extent",
@@ -122,8 +128,10 @@ __all__ = [
     "misfit",
     "null_number",
     "overlaps",
+    "own_stream",
     "parallel_for",
     "plain_array",
+    "queue_behind",
     "quietly",
     "real_part",
     "refuse_codes",

@@ -2,29 +2,33 @@
 
 A device reads and writes page-locked memory at the speed of its link, and other memory at a tenth
 of that: the driver copies it through a buffer of its own, with one thread, which takes the page
-faults of fresh memory as well. Here several threads do so. Each has a chunk of page-locked memory:
-it lets the device fill the chunk and copies the bytes out, or fills it and lets the device fetch
-them, piece after piece. Meanwhile the device works on the chunks of the others. The host's side may
+faults of fresh memory as well. Here several threads do so. For each piece one takes a chunk of
+page-locked memory: it lets the device fill the chunk and copies the bytes out, or fills it and lets
+the device fetch them. Meanwhile the device works on the chunks of the others. The host's side may
 be several blocks, such as the leaves of a tree. They share chunks, so that the driver copies as
 often as for one block.
 
-The chunks are made when they are first needed, kept for the process, and used by all libraries in
-turn. The threads live no longer than the transfer. No piece is queued on a chunk whose last one has
-not ended, so that an error or an interruption leaves nothing behind.
+The chunks are one stretch of memory, locked when it is first needed, kept for the process, and used
+by all libraries in turn. The threads live no longer than the transfer. Each piece has a stream of
+its own for as long as it is copied, so that nothing is queued behind the work of others; no piece
+is left when a transfer has ended, not even after an error or an interruption.
 """
 
 from __future__ import annotations
 
 import logging
+import mmap
 import os
-from _thread import start_new_thread
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import accumulate
-from threading import Event, Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from threading import Condition
+from typing import TYPE_CHECKING, Any
 
-from .threads import idle_cores, threads
+from . import driver
+from .arrays import address
+from .threads import Team, cores, idle_cores
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -34,43 +38,19 @@ if TYPE_CHECKING:
 
 #: Bytes from which on a transfer may be staged: what is smaller gains little, or loses.
 STAGED_FROM = 2**24
+#: Bytes that the leaves of a tree may have on average so that gathering them into one block pays
+#: although that is not staged: to cross alone takes as long as to copy some more.
+SMALL_LEAF = 2**17
 #: Bytes of a chunk, and how many there are at most: 64 MiB in all.
 _CHUNK, _MOST = 2**23, 8
 #: Bytes of a piece of what has fewer pieces than there are chunks. The calls for pieces of a
 #: quarter of this take longer than their copies.
 _SMALL_PIECE = 2**22
 
-#: Seconds after which a waiting caller looks whether it was interrupted: not every system wakes it.
-_GLANCE = 0.05
-
 _log = logging.getLogger("interop")
 
 
-class Link(Protocol):
-    """What a library does for the transfer of one block of a device's memory.
-
-    `copy` is called by several threads at a time, none of which is the caller's.
-    """
-
-    def allocate(self, nbytes: int) -> Bytes:
-        """Return page-locked memory that every device can reach, as a NumPy array of bytes.
-
-        It raises MemoryError or RuntimeError if there is none.
-        """
-
-    @staticmethod
-    def trim() -> None:
-        """Give the page-locked memory that the library keeps, and nobody uses, to the system."""
-
-    def copy(self, chunk: Bytes, start: int) -> None:
-        """Copy between a whole chunk and the bytes of the block from `start` on.
-
-        Whatever was queued on the block before the transfer comes first. When this returns, or
-        raises, the device has done with the chunk.
-        """
-
-
-def fetch_staged(out: Bytes | Sequence[Bytes], connect: Callable[[], Link]) -> bool:
+def fetch_staged(out: Bytes | Sequence[Bytes], there: int, index: int) -> bool:
     """Copy a block of a device's memory to the host if that pays, and tell whether it was done.
 
     It pays from 16 MiB on, with two idle cores. Where it is not done, nothing was.
@@ -80,18 +60,21 @@ def fetch_staged(out: Bytes | Sequence[Bytes], connect: Callable[[], Link]) -> b
     out : numpy.ndarray or sequence of numpy.ndarray
         Bytes of the host, as many as the block has: one C-ordered block that may be written to, or
         several which the bytes fill one after another.
-    connect : callable
-        Returns the `Link`, which copies from the device into a chunk.
+    there : int, in bytes
+        Address of the block, of which nothing is waited for: what has been queued on it must have
+        ended.
+    index : int
+        The device's.
 
     Returns
     -------
     bool
         Whether all bytes have been copied. The device has then done with them.
     """
-    return _transfer(out, connect, _fetch)
+    return _transfer(out, there, index, _fetch)
 
 
-def send_staged(source: Bytes | Sequence[Bytes], connect: Callable[[], Link]) -> bool:
+def send_staged(source: Bytes | Sequence[Bytes], there: int, index: int) -> bool:
     """Copy bytes of the host into a block of a device's memory, as `fetch_staged` does the reverse.
 
     Parameters
@@ -99,22 +82,25 @@ def send_staged(source: Bytes | Sequence[Bytes], connect: Callable[[], Link]) ->
     source : numpy.ndarray or sequence of numpy.ndarray
         Bytes of the host, as many as the block has: one C-ordered block, or several whose bytes
         are sent one after another.
-    connect : callable
-        Returns the `Link`, which copies from a chunk to the device.
+    there : int, in bytes
+        Address of the block, of which nothing is waited for: what has been queued on it must have
+        ended.
+    index : int
+        The device's.
 
     Returns
     -------
     bool
         Whether all bytes have been copied. They may then be overwritten.
     """
-    return _transfer(source, connect, _send)
+    return _transfer(source, there, index, _send)
 
 
 def free_staging_buffers() -> None:
     """Give back the page-locked memory by way of which large transfers are made, 64 MiB at most.
 
-    The next large transfer makes it anew, which takes some 25 milliseconds. Memory that a transfer
-    uses at this moment is kept.
+    The next large transfer makes it anew, which takes some 25 milliseconds. While a transfer uses
+    it, it is kept until that has ended.
 
     Examples
     --------
@@ -141,22 +127,23 @@ class _Host:
             start, place = start + length, place + 1
 
 
-def _fetch(link: Link, chunk: Bytes, host: _Host, start: int) -> None:
-    link.copy(chunk, start)
+def _fetch(host: _Host, start: int, chunk: Bytes, there: int, index: int) -> None:
+    driver.fetch(address(chunk), there + start, len(chunk), index)
     for place, part in host.parts(start, start + len(chunk)):
         part[...] = chunk[place]
 
 
-def _send(link: Link, chunk: Bytes, host: _Host, start: int) -> None:
+def _send(host: _Host, start: int, chunk: Bytes, there: int, index: int) -> None:
     for place, part in host.parts(start, start + len(chunk)):
         chunk[place] = part
-    link.copy(chunk, start)
+    driver.send(there + start, address(chunk), len(chunk), index)
 
 
 def _transfer(
     blocks: Bytes | Sequence[Bytes],
-    connect: Callable[[], Link],
-    move: Callable[[Link, Bytes, _Host, int], None],
+    there: int,
+    index: int,
+    move: Callable[[_Host, int, Bytes, int, int], None],
 ) -> bool:
     """Do the work of `fetch_staged` or of `send_staged`."""
     host = _Host(blocks if isinstance(blocks, (list, tuple)) else (blocks,))
@@ -165,76 +152,112 @@ def _transfer(
         return False
     piece = _CHUNK if nbytes >= _CHUNK * _MOST else _SMALL_PIECE
     starts = range(0, nbytes, piece)
-    workers = min(len(starts), _ring.room(), threads(), idle_cores())
+    workers = min(len(starts), _ring.room(), cores(), idle_cores())
     if workers < 2:
         return False
-    link = connect()
 
-    def work(chunk: Bytes, start: int) -> None:
-        move(link, chunk[: min(piece, nbytes - start)], host, start)
+    def work(start: int) -> None:
+        with _ring.chunk() as chunk:
+            move(host, start, chunk[: min(piece, nbytes - start)], there, index)
 
-    team = _Team(work, link, iter(starts))
-    team.run(workers)
-    return not team.is_idle
+    with _ring.opened(index) as is_open:
+        return is_open and Team(work, zip(starts)).run(workers)
 
 
 class _Ring:
-    """The chunks of the process: those that are free, and how many there are."""
+    """The chunks of the process, in one stretch of page-locked memory."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._changed = Condition()
+        #: The memory, and the device by way of which it was locked.
+        self._memory: tuple[Bytes, int] | None = None
         self._free: list[Bytes] = []
-        self._made = 0
-        #: How each library that has made a chunk gives memory to the system.
-        self._trims: dict[type, Callable[[], None]] = {}
+        #: How many transfers use it, and whether it is to be given back when none does.
+        self._users = 0
+        self._ends = False
+        #: Whether it is a parent's, which this process must not touch.
+        self._is_of_parent = False
 
     def room(self) -> int:
-        """Return how many threads can have a chunk."""
-        with self._lock:
-            return len(self._free) + _MOST - self._made
+        """Return how many chunks nobody uses."""
+        with self._changed:
+            if self._is_of_parent:
+                return 0
+            return _MOST if self._memory is None else len(self._free)
 
-    def take(self, link: Link) -> Bytes | None:
-        """Return a chunk that nobody uses; None if there can be none."""
-        with self._lock:
-            if self._free:
-                return self._free.pop()
-            if self._made >= _MOST:
-                return None
-            self._made += 1
-            self._trims[type(link)] = link.trim
+    @contextmanager
+    def opened(self, index: int) -> Iterator[bool]:
+        """Let a transfer use the chunks, which are made if there are none; tell whether it may."""
+        with self._changed:
+            is_open = self._memory is not None or self._is_made(index)
+            self._users += is_open
         try:
-            return link.allocate(_CHUNK)
-        except (MemoryError, RuntimeError) as error:
-            self.lose()
+            yield is_open
+        finally:
+            with self._changed:
+                self._users -= is_open
+                self._end()
+
+    def _is_made(self, index: int) -> bool:
+        memory = _pages(_CHUNK * _MOST)
+        try:
+            driver.lock_pages(address(memory), len(memory), index)
+        except RuntimeError as error:
             _log.debug("no page-locked memory for a transfer: %s", error)
-            return None
+            return False
+        self._memory = memory, index
+        self._free = [memory[_CHUNK * n : _CHUNK * (n + 1)] for n in range(_MOST)]
+        return True
 
-    def give(self, chunk: Bytes) -> None:
-        """Take back a chunk that its user has done with."""
-        with self._lock:
-            self._free.append(chunk)
-
-    def lose(self) -> None:
-        """Forget a chunk on which a copy has failed, or that could not be made."""
-        with self._lock:
-            self._made -= 1
+    @contextmanager
+    def chunk(self) -> Iterator[Bytes]:
+        """Lend a chunk for one piece, as soon as there is one. The device has done with it then."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._free)
+            chunk = self._free.pop()
+        try:
+            yield chunk
+        finally:
+            with self._changed:
+                self._free.append(chunk)
+                self._changed.notify()
 
     def clear(self) -> None:
-        """Give back the chunks that are free."""
-        with self._lock:
-            chunks, self._free = self._free, []
-            self._made -= len(chunks)
-            trims = [*self._trims.values()]
-        del chunks
-        for trim in trims:
-            trim()
+        """Give the memory back, at once or when the last transfer that uses it has ended."""
+        with self._changed:
+            self._ends = True
+            self._end()
+
+    def _end(self) -> None:
+        if not self._ends or self._users:
+            return
+        self._ends = False
+        if self._memory is not None:
+            (memory, index), self._memory, self._free = self._memory, None, []
+            driver.unlock_pages(address(memory), index)
 
     def close(self) -> None:
         """Leave everything to the parent process, and stage nothing any more if there is any."""
-        self._lock = Lock()  # another thread may have held it
-        if self._made:
-            _keep_for_ever(self._free)
-            self._free, self._made = [], _MOST
+        self._changed = Condition()  # another thread may have held it
+        if self._memory is not None:
+            _keep_for_ever(self._memory)
+            self._memory, self._is_of_parent = None, True
+
+
+def _pages(nbytes: int) -> Bytes:
+    """Return memory of whole pages, huge ones if the system has them, that no child inherits.
+
+    After a fork, a page that parent and child have in common would be replaced by a copy as soon as
+    one of them writes to it, and the device would go on with the old one.
+    """
+    import numpy as np
+
+    pages = mmap.mmap(-1, nbytes)
+    for advice in ("MADV_HUGEPAGE", "MADV_DONTFORK"):
+        if hasattr(mmap, advice):
+            with suppress(OSError):  # a kernel may be built without
+                pages.madvise(getattr(mmap, advice))
+    return np.frombuffer(pages, np.uint8)
 
 
 def _keep_for_ever(value: object) -> None:
@@ -248,83 +271,3 @@ _ring = _Ring()
 if hasattr(os, "register_at_fork"):
     # The driver maps page-locked memory into one process alone, and can free it in no other.
     os.register_at_fork(after_in_child=_ring.close)
-
-
-class _Team:
-    """The threads of one transfer.
-
-    The caller only waits, so that an interruption, which Python raises in the main thread, stops no
-    copy halfway.
-    """
-
-    def __init__(
-        self, work: Callable[[Bytes, int], None], link: Link, starts: Iterator[int]
-    ) -> None:
-        self._work = work
-        self._link = link
-        self._starts = starts
-        self._taking = Lock()
-        self._errors: list[BaseException] = []
-        self._members: list[Event] = []
-        #: Whether no member has found a chunk.
-        self.is_idle = True
-
-    def run(self, workers: int) -> None:
-        """Do all of the work, or none if no thread or no chunk can be had.
-
-        Raises
-        ------
-        BaseException
-            The first error, once no member is at work.
-        """
-        try:
-            for _ in range(workers):
-                self._start()
-            self._join()
-        except BaseException as error:
-            self._errors.append(error)
-            self._join()
-            raise
-        if self._errors:
-            raise self._errors[0]
-
-    def _start(self) -> None:
-        """Start a member, unless the system has no more threads."""
-        done = Event()
-        try:
-            start_new_thread(self._take_part, (done,))
-        except RuntimeError:
-            return
-        self._members.append(done)
-
-    def _join(self) -> None:
-        """Wait until every member has ended."""
-        for done in self._members:
-            while not done.wait(_GLANCE):
-                pass
-
-    def _take_part(self, done: Event) -> None:
-        try:
-            self._do_pieces()
-        except BaseException as error:  # noqa: BLE001 - raised by `run`, once all have ended
-            self._errors.append(error)
-        finally:
-            done.set()
-
-    def _do_pieces(self) -> None:
-        """Do piece after piece on one chunk, until none is left or one has failed."""
-        chunk = _ring.take(self._link)
-        if chunk is None:
-            return
-        self.is_idle = False
-        try:
-            while not self._errors and (start := self._next()) is not None:
-                self._work(chunk, start)
-        except BaseException:
-            _ring.lose()
-            raise
-        _ring.give(chunk)
-
-    def _next(self) -> int | None:
-        with self._taking:  # without the GIL an iterator could give one piece to two threads
-            return next(self._starts, None)

@@ -11,7 +11,8 @@ import os
 from _thread import start_new_thread
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from threading import Lock
+from threading import Event, Lock
+from typing import Any
 
 #: Bytes that make a thread worth starting, and how many threads use up the memory's bandwidth.
 _LEAST_BYTES = 2**22
@@ -22,6 +23,8 @@ _PARTS = 8
 #: Threads from which on several of them touch fresh memory. Two are little faster than one where
 #: the system has to find and clear the pages, and far slower where a core has to wait for them.
 _LEAST_TOUCHING = 4
+#: Seconds after which a waiting caller looks whether it was interrupted: not every system wakes it.
+_GLANCE = 0.05
 
 #: Where Linux says how many threads are running, on all cores. Reading it takes 10 µs.
 _LOAD = "/proc/loadavg"
@@ -50,14 +53,18 @@ def threads() -> int:
     No more than there are cores for this process, than ``OMP_NUM_THREADS`` says, and than the user
     has told any framework.
     """
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        cores = os.cpu_count() or 1
     first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     limits = [int(first)] if first.isdecimal() else []
     limits += [most for limit in _limits if (most := limit()) is not None]
-    return max(1, min(cores, _MOST_THREADS, *limits))
+    return max(1, min(cores(), _MOST_THREADS, *limits))
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
 
 
 def idle_cores() -> int:
@@ -112,39 +119,53 @@ def parallel_for(
         return
     parts = min(count, _PARTS * workers)
     edges = [count * part // parts for part in range(parts + 1)]
-    pool = _Pool(work, pairwise(edges))
-    for _ in range(workers - 1):
-        pool.start_helper()
-    pool.take_parts()
-    pool.join()
+    team = Team(work, pairwise(edges))
+    team.start(workers - 1)
+    team.take_parts()
+    team.join()
 
 
-class _Pool:
-    """The threads that share a piece of work: the caller's and its helpers.
+class Team:
+    """The threads that share a piece of work: its members, and the caller if it takes parts, too.
 
-    Nobody waits for a helper to start. Where all cores are busy that takes as long as the work
-    itself, and a helper that comes when the work is done has nothing to do. A helper at work is
-    waited for.
+    Nobody waits for a member to start. Where all cores are busy that takes as long as the work
+    itself, and a member that comes when the work is done has nothing to do. A member at work is
+    waited for, however often the caller is interrupted.
+
+    Parameters
+    ----------
+    work : callable
+        Called with each part. It must not depend on the order of its calls.
+    parts : iterator of tuple
+        The arguments of each call.
     """
 
-    def __init__(self, work: Callable[[int, int], None], parts: Iterator[tuple[int, int]]) -> None:
+    def __init__(self, work: Callable[..., None], parts: Iterator[tuple[Any, ...]]) -> None:
         self._work = work
         self._parts = parts
         self._taking = Lock()
+        #: Set when no part is left to take.
+        self._over = Event()
         self._errors: list[BaseException] = []
-        self._helpers: list[Lock] = []
+        #: Locked by each member while it is at work.
+        self._members: list[Lock] = []
 
-    def start_helper(self) -> None:
-        """Start a helper, unless the system has no more threads or Python is about to exit."""
-        busy = Lock()
-        try:
-            start_new_thread(self._help, (busy,))
-        except RuntimeError:
-            return
-        self._helpers.append(busy)
+    def start(self, count: int) -> int:
+        """Start members, and tell how many; the system may have no more threads, or Python exit."""
+        started = 0
+        for _ in range(count):
+            busy = Lock()
+            # Before it starts: an interruption in between must not leave a member unseen.
+            self._members.append(busy)
+            try:
+                start_new_thread(self._help, (busy,))
+            except RuntimeError:
+                break
+            started += 1
+        return started
 
     def _help(self, busy: Lock) -> None:
-        with busy:  # from before a part is taken, so that no helper is at work unseen
+        with busy:  # from before a part is taken, so that no member is at work unseen
             self.take_parts()
 
     def take_parts(self) -> None:
@@ -154,16 +175,41 @@ class _Pool:
                 self._work(*part)
         except BaseException as error:  # noqa: BLE001 - raised by `join`, once all have ended
             self._errors.append(error)
+        finally:
+            self._over.set()
 
-    def _next_part(self) -> tuple[int, int] | None:
+    def _next_part(self) -> tuple[Any, ...] | None:
         with self._taking:  # without the GIL an iterator could give one part to two threads
             return next(self._parts, None)
 
-    def join(self) -> None:
-        """Wait until no helper is at work, and raise the first error."""
-        for busy in self._helpers:
-            with busy:
+    def run(self, count: int) -> bool:
+        """Let members do all of the work, and tell whether the system had any.
+
+        The caller only waits, so that an interruption, which Python raises in the main thread,
+        stops no part halfway.
+        """
+        started = 0
+        try:
+            started = self.start(count)
+            while started and not self._over.wait(_GLANCE):
                 pass
-        del self._work  # a helper that starts late would keep its arrays alive
+        except BaseException as error:  # noqa: BLE001 - raised by `join`, once all have ended
+            self._errors.insert(0, error)
+        self.join()
+        return started > 0
+
+    def join(self) -> None:
+        """Wait until no member is at work, and raise the first error."""
+        for busy in self._members:
+            self._wait_for(busy)
+        del self._work  # a member that starts late would keep its arrays alive
         if self._errors:
             raise self._errors[0]
+
+    def _wait_for(self, busy: Lock) -> None:
+        while True:
+            try:
+                with busy:
+                    return
+            except KeyboardInterrupt as error:
+                self._errors.insert(0, error)  # no further part is begun

@@ -1,7 +1,6 @@
 """Staging: every byte arrives, each chunk has one user, and nothing is left behind.
 
-A device is stood in for by memory of the host, and its queue by a thread that copies one piece
-after another, later than it was asked to.
+The driver is that of `tests.cuda_driver`: a device is memory of the host, and a stream a thread.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -23,6 +21,7 @@ import pytest
 
 import interop
 from interop.kit import fetch_staged, send_staged, staging
+from tests.cuda_driver import CudaDriver, Stream, cores, installed
 
 MIB = 2**20
 LEAST = 16 * MIB
@@ -33,134 +32,47 @@ def pattern(nbytes: int, start: int = 0) -> Any:
     return np.arange(start, start + nbytes // 4 + 1, dtype=np.uint32).view(np.uint8)[:nbytes].copy()
 
 
-class Device:
-    """A device with one block of memory, and a queue that its own thread works through."""
-
-    def __init__(self, nbytes: int, *, seconds: float = 0.0) -> None:
-        self.memory = pattern(nbytes)
-        self.seconds = seconds
-        self.queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        #: The chunks that are being copied from or to, by address.
-        self.in_use: set[int] = set()
-        #: Where each piece began, its length, and the thread that asked for it.
-        self.pieces: list[tuple[int, int, int]] = []
-        self.fails_at = self.interrupts_at = -1
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self._thread.start()
-
-    def _work(self) -> None:
-        while (copy := self.queue.get()) is not None:
-            time.sleep(self.seconds)
-            copy()
-            del copy  # which has the chunk
-
-    def copy(self, out: Any, value: Any) -> None:
-        """Queue a copy, and wait until it has been made."""
-        done = threading.Event()
-
-        def work() -> None:
-            np.copyto(out, value)
-            done.set()
-
-        self.queue.put(work)
-        assert done.wait(20)
-
-    def close(self) -> None:
-        self.queue.put(None)
-        self._thread.join()
+def fetch(out: Any, there: Any, index: int = 0) -> bool:
+    """Fetch what a device has."""
+    return fetch_staged(out, there.ctypes.data, index)
 
 
-class Link:
-    """What a plugin gives: asynchronous copies that it waits for."""
-
-    def __init__(self, device: Device, *, down: bool) -> None:
-        self._device, self._down = device, down
-
-    def allocate(self, nbytes: int) -> Any:
-        made.append(nbytes)
-        return np.zeros(nbytes, np.uint8)
-
-    @staticmethod
-    def trim() -> None:
-        trimmed.append(len(made))
-
-    def copy(self, chunk: Any, start: int) -> None:
-        device = self._device
-        place = device.memory[start : start + len(chunk)]
-        address = chunk.ctypes.data
-        assert address not in device.in_use, "a chunk has two users"
-        device.in_use.add(address)
-        device.copy(*((chunk, place) if self._down else (place, chunk)))
-        device.in_use.remove(address)
-        device.pieces.append((start, len(chunk), threading.get_ident()))
-        if len(device.pieces) == device.interrupts_at:
-            os.kill(os.getpid(), signal.SIGINT)
-        if start == device.fails_at:
-            raise OSError("the link is down")
-
-
-#: The chunks that have been made, and how many there were when the libraries were told to trim.
-made: list[int] = []
-trimmed: list[int] = []
+def send(source: Any, there: Any, index: int = 0) -> bool:
+    """Send to a device."""
+    return send_staged(source, there.ctypes.data, index)
 
 
 @pytest.fixture(autouse=True)
-def ring(monkeypatch: pytest.MonkeyPatch) -> staging._Ring:
-    """Let there be a new ring, and eight idle cores."""
-    ring = staging._Ring()
-    monkeypatch.setattr(staging, "_ring", ring)
-    cores(monkeypatch, 8)
-    made.clear()
-    trimmed.clear()
-    return ring
-
-
-def cores(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    monkeypatch.setattr(staging, "idle_cores", lambda: count)
-    monkeypatch.setattr(staging, "threads", lambda: count)
-
-
-@pytest.fixture
-def device() -> Iterator[Callable[..., Device]]:
-    """Return a function that makes devices, which end with the test."""
-    devices: list[Device] = []
-
-    def make(nbytes: int, **fields: Any) -> Device:
-        devices.append(Device(nbytes, **fields))
-        return devices[-1]
-
-    yield make
-    for one in devices:
-        one.close()
-
-
-def threads() -> set[int]:
-    return {*sys._current_frames()}
+def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaDriver]:
+    """Let there be a driver, a new ring, and eight idle cores."""
+    fake = installed(monkeypatch)
+    yield fake
+    fake.close()
 
 
 SIZES = [LEAST, LEAST + 1, 40 * MIB + 12_345, 64 * MIB, 100 * MIB - 1]
 
 
 @pytest.mark.parametrize("nbytes", SIZES)
-def test_every_byte_is_fetched(device: Callable[..., Device], nbytes: int) -> None:
+def test_every_byte_is_fetched(driver: CudaDriver, nbytes: int) -> None:
     """The host has the device's bytes when the call returns, each fetched once, and no thread is left."""
-    there, out = device(nbytes), np.zeros(nbytes, np.uint8)
-    before = threads()
-    assert fetch_staged(out, lambda: Link(there, down=True))
-    wait_for(lambda: threads() <= before)
-    assert np.array_equal(out, there.memory)
-    assert sum(length for _, length, _ in there.pieces) == nbytes
+    there, out = pattern(nbytes), np.zeros(nbytes, np.uint8)
+    before = driver.threads()
+    assert fetch(out, there)
+    wait_for(lambda: driver.threads() <= before)
+    assert np.array_equal(out, there)
+    assert sum(length for _, _, length, _ in driver.copies) == nbytes
 
 
 @pytest.mark.parametrize("nbytes", SIZES)
-def test_every_byte_is_sent(device: Callable[..., Device], nbytes: int) -> None:
+def test_every_byte_is_sent(driver: CudaDriver, nbytes: int) -> None:
     """The device has the host's bytes when the call returns, so that these may be overwritten."""
-    there, source = device(nbytes), pattern(nbytes, start=1)
+    there, source = pattern(nbytes), pattern(nbytes, start=1)
     expected = source.copy()
-    assert send_staged(source, lambda: Link(there, down=False))
+    assert send(source, there)
     source[:] = 0
-    assert np.array_equal(there.memory, expected)
-    assert sum(length for _, length, _ in there.pieces) == nbytes
+    assert np.array_equal(there, expected)
+    assert sum(length for _, _, length, _ in driver.copies) == nbytes
 
 
 #: The lengths of blocks, each with how many pieces of the device's memory all of them are.
@@ -172,66 +84,83 @@ LEAVES = {
 
 
 @pytest.mark.parametrize(("lengths", "pieces"), LEAVES.values(), ids=LEAVES)
-def test_blocks_share_chunks(
-    device: Callable[..., Device], lengths: list[int], pieces: int
-) -> None:
+def test_blocks_share_chunks(driver: CudaDriver, lengths: list[int], pieces: int) -> None:
     """The device copies once for each piece of all blocks together, whatever their lengths are."""
-    there = device(sum(lengths))
+    there = pattern(sum(lengths))
     blocks = [np.zeros(length, np.uint8) for length in lengths]
-    assert fetch_staged(blocks, lambda: Link(there, down=True))
-    assert np.array_equal(np.concatenate(blocks), there.memory)
-    assert len(there.pieces) == pieces
-    there.memory[:] = 0
+    assert fetch(blocks, there)
+    assert np.array_equal(np.concatenate(blocks), there)
+    assert len(driver.copies) == pieces
+    there[:] = 0
     expected = np.concatenate(blocks)
-    assert send_staged(tuple(blocks), lambda: Link(there, down=False))
-    assert np.array_equal(there.memory, expected)
-    assert len(there.pieces) == 2 * pieces
+    assert send(tuple(blocks), there)
+    assert np.array_equal(there, expected)
+    assert len(driver.copies) == 2 * pieces
 
 
 @pytest.mark.parametrize(("nbytes", "piece"), [(LEAST, 4 * MIB), (64 * MIB, 8 * MIB)])
 def test_pieces_are_smaller_where_few_would_be_large(
-    device: Callable[..., Device], nbytes: int, piece: int
+    driver: CudaDriver, nbytes: int, piece: int
 ) -> None:
     """From 64 MiB on a piece fills a chunk; below, it has 4 MiB."""
-    there = device(nbytes)
-    assert fetch_staged(np.empty(nbytes, np.uint8), lambda: Link(there, down=True))
-    assert {length for _, length, _ in there.pieces} == {piece}
+    assert fetch(np.empty(nbytes, np.uint8), pattern(nbytes))
+    assert {length for _, _, length, _ in driver.copies} == {piece}
 
 
-def test_chunks_are_made_once(device: Callable[..., Device]) -> None:
-    """Transfers in both directions use the same eight chunks of 8 MiB."""
-    there, host = device(100 * MIB, seconds=0.002), np.empty(100 * MIB, np.uint8)
-    for _ in range(3):
-        assert fetch_staged(host, lambda: Link(there, down=True))
-        assert send_staged(host, lambda: Link(there, down=False))
-    assert made == [8 * MIB] * 8
+def test_memory_is_locked_once(driver: CudaDriver) -> None:
+    """Transfers in both directions, of all devices, go through one stretch of 64 MiB."""
+    there, host = pattern(100 * MIB), np.empty(100 * MIB, np.uint8)
+    for index in (1, 0, 1):
+        assert fetch(host, there, index)
+        assert send(host, there, index)
+    assert driver.log == ["lock"]
+    assert [*driver.locked.values()] == [64 * MIB]
+
+
+def test_no_other_device_is_touched(driver: CudaDriver) -> None:
+    """A transfer with the second device makes no context on the first one."""
+    assert fetch(np.empty(LEAST, np.uint8), pattern(LEAST), 1)
+    assert driver.retained == {1}
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system has no affinities")
+@pytest.mark.parametrize("limit", ["OMP_NUM_THREADS", "affinity"])
+def test_threads_that_compute_nothing_are_not_counted_as_such(
+    driver: CudaDriver, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    """torchrun sets OMP_NUM_THREADS to 1, which is no reason to wait for one core; affinity is."""
+    from interop.kit import threads
+
+    monkeypatch.setattr(staging, "cores", threads.cores)
+    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _: {*range(8)})
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    if limit == "affinity":
+        monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _: {0})
+    assert fetch(np.empty(LEAST, np.uint8), pattern(LEAST)) is (limit != "affinity")
 
 
 def test_there_are_as_many_threads_as_idle_cores(
-    device: Callable[..., Device], monkeypatch: pytest.MonkeyPatch
+    driver: CudaDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each thread has one chunk, and the caller's thread copies nothing."""
+    """The caller's thread copies nothing."""
     cores(monkeypatch, 3)
-    there = device(64 * MIB, seconds=0.005)
-    assert fetch_staged(np.empty(64 * MIB, np.uint8), lambda: Link(there, down=True))
-    workers = {thread for _, _, thread in there.pieces}
-    assert len(workers) == len(made) == 3
+    driver.seconds = 0.005
+    assert fetch(np.empty(64 * MIB, np.uint8), pattern(64 * MIB))
+    workers = {thread for *_, thread in driver.copies}
+    assert len(workers) == 3
     assert threading.get_ident() not in workers
 
 
 @pytest.mark.parametrize(("nbytes", "idle"), [(LEAST - 1, 8), (LEAST, 1), (LEAST, 0)])
 def test_small_transfers_and_busy_machines_are_left_alone(
-    monkeypatch: pytest.MonkeyPatch, nbytes: int, idle: int
+    driver: CudaDriver, monkeypatch: pytest.MonkeyPatch, nbytes: int, idle: int
 ) -> None:
-    """Below 16 MiB, or with one idle core, nothing is connected and nothing is copied."""
+    """Below 16 MiB, or with one idle core, nothing is locked and nothing is copied."""
     cores(monkeypatch, idle)
-
-    def connect() -> Link:
-        raise AssertionError
-
     host = np.empty(nbytes, np.uint8)
-    assert not fetch_staged(host, connect)
-    assert not send_staged(host, connect)
+    assert not fetch(host, host)
+    assert not send(host, host)
+    assert (driver.log, driver.copies) == ([], [])
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -242,196 +171,276 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-def test_transfers_at_once_share_the_chunks(device: Callable[..., Device]) -> None:
+def test_transfers_wait_for_nobody_elses_work(
+    driver: CudaDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two threads transfer in both directions while a stream has a backlog, and neither waits for it.
+
+    Each piece has a stream of its own for as long as it is copied.
+    """
+    cores(monkeypatch, 3)
+    backlog, begun = Stream(), threading.Event()
+    backlog.put(lambda: begun.wait(20))
+    driver.streams[7] = backlog
+    there, hosts = [pattern(64 * MIB) for _ in range(2)], [pattern(64 * MIB, 9) for _ in range(2)]
+    done: list[bool] = []
+    callers = [
+        threading.Thread(target=lambda: done.append(fetch(hosts[0], there[0]))),
+        threading.Thread(target=lambda: done.append(send(hosts[1], there[1]))),
+    ]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(20)
+    assert not begun.is_set()
+    begun.set()
+    assert done == [True, True]
+    assert all(map(np.array_equal, hosts, there))
+    assert driver.log == ["lock"]
+
+
+def test_both_directions_are_under_way_at_once(
+    driver: CudaDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow copy up and a slow copy down are on two streams, and end at about the same time."""
+    cores(monkeypatch, 2)
+    driver.seconds, half = 0.05, 32 * MIB
+    there, hosts = [pattern(half) for _ in range(2)], [pattern(half, 9) for _ in range(2)]
+    callers = [
+        threading.Thread(target=fetch, args=(hosts[0], there[0])),
+        threading.Thread(target=send, args=(hosts[1], there[1])),
+    ]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(20)
+    assert all(map(np.array_equal, hosts, there))
+    ways = [way for way, *_ in driver.copies]
+    assert {*ways[:6]} == {"down", "up"}
+
+
+def test_transfers_at_once_share_the_chunks(driver: CudaDriver) -> None:
     """A transfer while another has all chunks is not staged, and none of both is wrong."""
-    there, other = device(64 * MIB, seconds=0.02), device(LEAST)
-    out = np.zeros(64 * MIB, np.uint8)
-    first = threading.Thread(target=fetch_staged, args=(out, lambda: Link(there, down=True)))
+    driver.seconds = 0.05
+    there, out = pattern(64 * MIB), np.zeros(64 * MIB, np.uint8)
+    first = threading.Thread(target=fetch, args=(out, there))
     first.start()
-    wait_for(lambda: len(made) == 8)
-    assert not fetch_staged(np.empty(LEAST, np.uint8), lambda: Link(other, down=True))
-    assert other.pieces == []
+    wait_for(lambda: len(driver.in_use) == 8)
+    assert not fetch(np.empty(LEAST, np.uint8), pattern(LEAST))
     first.join()
-    assert np.array_equal(out, there.memory)
-    assert fetch_staged(np.empty(LEAST, np.uint8), lambda: Link(other, down=True))
+    assert np.array_equal(out, there)
+    assert fetch(np.empty(LEAST, np.uint8), pattern(LEAST))
 
 
 def test_many_transfers_at_once_are_right(
-    device: Callable[..., Device], monkeypatch: pytest.MonkeyPatch
+    driver: CudaDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Threads that transfer in both directions at once never share a chunk or lose a byte."""
     cores(monkeypatch, 3)
-    devices = [device(LEAST + 7 * n, seconds=0.001) for n in range(4)]
+    driver.seconds = 0.001
+    blocks = [pattern(LEAST + 7 * n) for n in range(4)]
     failures: list[object] = []
 
-    def run(there: Device, *, down: bool) -> None:
+    def run(there: Any, *, down: bool) -> None:
         for _ in range(6):
-            host = np.empty(len(there.memory), np.uint8) if down else there.memory.copy()
-            transfer = fetch_staged if down else send_staged
-            staged = transfer(host, lambda: Link(there, down=down))
-            if staged and not np.array_equal(host, there.memory):
+            host = np.empty(len(there), np.uint8) if down else there.copy()
+            if (fetch if down else send)(host, there) and not np.array_equal(host, there):
                 failures.append(there)
 
     callers = [
         threading.Thread(target=run, args=(there,), kwargs={"down": bool(n % 2)})
-        for n, there in enumerate(devices)
+        for n, there in enumerate(blocks)
     ]
     for caller in callers:
         caller.start()
     for caller in callers:
         caller.join()
     assert failures == []
-    assert len(made) <= 8
+    assert driver.log == ["lock"]
 
 
 @pytest.mark.parametrize("blocks", [1, 100])
-def test_an_error_ends_the_transfer(
-    device: Callable[..., Device], ring: staging._Ring, blocks: int
-) -> None:
-    """The first error is raised when all threads have ended, and its chunk is not used again."""
-    there = device(100 * MIB, seconds=0.002)
-    there.fails_at = 24 * MIB
-    before, outs = threads(), [np.zeros(100 * MIB // blocks, np.uint8) for _ in range(blocks)]
+def test_an_error_ends_the_transfer(driver: CudaDriver, blocks: int) -> None:
+    """The first error is raised when all threads have ended, and then every chunk is free again."""
+    driver.seconds = 0.002
+    driver.hook = lambda number: 700 if number == 3 else 0
+    there = pattern(100 * MIB)
+    before, outs = (
+        driver.threads(),
+        [np.zeros(100 * MIB // blocks, np.uint8) for _ in range(blocks)],
+    )
     out = outs[0] if blocks == 1 else outs
-    with pytest.raises(OSError, match="the link is down"):
-        fetch_staged(out, lambda: Link(there, down=True))
-    wait_for(lambda: threads() <= before)
-    assert there.in_use == set()
-    assert len(there.pieces) < 13
-    assert ring.room() == 8
-    there.fails_at = -1
-    assert fetch_staged(out, lambda: Link(there, down=True))
-    assert np.array_equal(np.concatenate(outs), there.memory)
-    assert len(made) == 9
+    with pytest.raises(RuntimeError, match=r"CUDA_ERROR_OF_THE_TEST \(700\)"):
+        fetch(out, there)
+    wait_for(lambda: driver.threads() <= before)
+    assert driver.in_use == set()
+    assert len(driver.copies) < 13
+    assert staging._ring.room() == 8
+    driver.hook = lambda number: 0
+    assert fetch(out, there)
+    assert np.array_equal(np.concatenate(outs), there)
 
 
-def test_an_interruption_ends_the_transfer(
-    device: Callable[..., Device], ring: staging._Ring
-) -> None:
-    """After Ctrl-C no thread copies any more, all chunks are free, and the next transfer is right."""
-    there, out = device(200 * MIB, seconds=0.1), np.zeros(200 * MIB, np.uint8)
-    there.interrupts_at = 4
-    before = threads()
+def interrupting(driver: CudaDriver, *numbers: int) -> None:
+    """Let Ctrl-C be pressed when so many copies are done."""
+    left = {*numbers}
+
+    def hook(number: int) -> int:
+        if number in left:
+            left.discard(number)
+            os.kill(os.getpid(), signal.SIGINT)
+        return 0
+
+    driver.hook = hook
+
+
+@pytest.mark.parametrize("presses", [1, 3])
+def test_an_interruption_ends_the_transfer(driver: CudaDriver, presses: int) -> None:
+    """After Ctrl-C, pressed again while the call ends or not, no thread copies, and chunks are free."""
+    driver.seconds = 0.1
+    there, out = pattern(200 * MIB), np.zeros(200 * MIB, np.uint8)
+    interrupting(driver, *range(4, 4 + presses))
+    before = driver.threads()
     with pytest.raises(KeyboardInterrupt):
-        fetch_staged(out, lambda: Link(there, down=True))
-    assert there.in_use == set()
-    assert 4 <= len(there.pieces) < 25
-    assert ring.room() == 8
-    wait_for(lambda: threads() <= before)
-    there.seconds, there.interrupts_at = 0.0, -1
-    assert fetch_staged(out, lambda: Link(there, down=True))
-    assert np.array_equal(out, there.memory)
+        fetch(out, there)
+    assert driver.in_use == set()
+    assert 4 <= len(driver.copies) < 25
+    assert staging._ring.room() == 8
+    wait_for(lambda: driver.threads() <= before)
+    driver.seconds, driver.hook = 0.0, lambda number: 0
+    for stream in driver.streams.values():
+        stream.seconds = 0.0
+    assert fetch(out, there)
+    assert np.array_equal(out, there)
 
 
+def test_an_interruption_while_a_thread_starts_leaves_none_behind(
+    driver: CudaDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A member that has just started is waited for, although starting it was interrupted."""
+    from interop.kit import threads
+
+    start, members = threads.start_new_thread, []
+
+    def interrupted(function: Any, arguments: Any) -> None:
+        members.append(start(function, arguments))
+        wait_for(lambda: bool(driver.in_use))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threads, "start_new_thread", interrupted)
+    driver.seconds = 0.05
+    out = np.zeros(64 * MIB, np.uint8)
+    with pytest.raises(KeyboardInterrupt):
+        fetch(out, pattern(64 * MIB, start=1))
+    assert driver.in_use == set()
+    assert len(members) == len(driver.copies) == 1
+    written = out.copy()
+    time.sleep(0.1)
+    assert np.array_equal(out, written)
+
+
+@pytest.mark.parametrize("why", ["refused", "no driver"])
 def test_no_page_locked_memory_is_no_error(
-    device: Callable[..., Device], monkeypatch: pytest.MonkeyPatch, ring: staging._Ring
+    driver: CudaDriver, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     """Where the system locks no memory the transfer is not staged; the next one tries again."""
+    driver.refuses_to_lock = True
+    with monkeypatch.context() as patches:
+        if why == "no driver":
+            from interop.kit import driver as module
 
-    def refuse(link: Link, nbytes: int) -> Any:
-        raise MemoryError(nbytes)
-
-    there = device(LEAST)
-    with monkeypatch.context() as patch:
-        patch.setattr(Link, "allocate", refuse)
-        assert not fetch_staged(np.empty(LEAST, np.uint8), lambda: Link(there, down=True))
-    assert there.pieces == []
-    assert ring.room() == 8
-    assert fetch_staged(np.empty(LEAST, np.uint8), lambda: Link(there, down=True))
+            patches.setattr(module, "_function", lambda name: module._library(long=True))
+            patches.setattr(module, "_LIBRARY", "libnowhere.so")
+            module._library.cache_clear()
+        assert not fetch(np.empty(LEAST, np.uint8), pattern(LEAST))
+    assert driver.copies == []
+    assert staging._ring.room() == 8
+    driver.refuses_to_lock = False
+    assert fetch(np.empty(LEAST, np.uint8), pattern(LEAST))
 
 
-def test_no_threads_are_no_error(
-    device: Callable[..., Device], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_threads_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system starts no thread the transfer is not staged."""
+    from interop.kit import threads
 
     def refuse(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(staging, "start_new_thread", refuse)
-    assert not fetch_staged(np.empty(LEAST, np.uint8), lambda: Link(device(LEAST), down=True))
+    monkeypatch.setattr(threads, "start_new_thread", refuse)
+    assert not fetch(np.empty(LEAST, np.uint8), pattern(LEAST))
 
 
-def test_the_chunks_can_be_given_back(device: Callable[..., Device], ring: staging._Ring) -> None:
-    """Nothing holds a chunk afterwards, each library is told once, and the next transfer is right."""
-    there, out = device(64 * MIB, seconds=0.002), np.zeros(64 * MIB, np.uint8)
-    assert fetch_staged(out, lambda: Link(there, down=True))
-    chunks = [weakref.ref(chunk) for chunk in ring._free]
-    assert len(chunks) == len(made) > 1
+def test_the_memory_can_be_given_back(driver: CudaDriver) -> None:
+    """All of it is unlocked and free, none of it is in anybody's cache, and the next transfer is right."""
+    there, out = pattern(64 * MIB), np.zeros(64 * MIB, np.uint8)
+    assert fetch(out, there)
+    memory = weakref.ref(staging._ring._free[0].base)
     interop.free_staging_buffers()
-    assert [chunk() for chunk in chunks if chunk() is not None] == []
-    assert trimmed == [len(made)]
-    assert fetch_staged(out, lambda: Link(there, down=True))
-    assert np.array_equal(out, there.memory)
+    gc.collect()
+    assert memory() is None
+    assert (driver.log, driver.locked) == (["lock", "unlock"], {})
+    interop.free_staging_buffers()
+    assert fetch(out, there)
+    assert driver.log == ["lock", "unlock", "lock"]
+    assert np.array_equal(out, there)
 
 
-def test_nothing_keeps_the_memory_of_a_transfer(device: Callable[..., Device]) -> None:
-    """Neither the link nor the host's bytes are kept once the call has returned."""
-    there, out = device(LEAST), np.empty(LEAST, np.uint8)
-    links: list[weakref.ref[Link]] = []
+def test_memory_in_use_is_given_back_when_it_is_not(driver: CudaDriver) -> None:
+    """A transfer that is under way goes on, and what it uses is unlocked at its end."""
+    driver.seconds = 0.01
+    there, out = pattern(100 * MIB), np.zeros(100 * MIB, np.uint8)
+    caller = threading.Thread(target=fetch, args=(out, there))
+    caller.start()
+    wait_for(lambda: bool(driver.in_use))
+    interop.free_staging_buffers()
+    assert driver.log == ["lock"]
+    caller.join()
+    assert driver.log == ["lock", "unlock"]
+    assert np.array_equal(out, there)
 
-    def connect() -> Link:
-        link = Link(there, down=True)
-        links.append(weakref.ref(link))
-        return link
 
-    assert fetch_staged(out, connect)
+def test_nothing_keeps_the_memory_of_a_transfer(driver: CudaDriver) -> None:
+    """Nobody keeps the host's bytes once the call has returned."""
+    out = np.empty(LEAST, np.uint8)
+    assert fetch(out, pattern(LEAST))
     kept = weakref.ref(out)
     del out
     gc.collect()
-    wait_for(lambda: kept() is links[0]() is None)
+    wait_for(lambda: kept() is None)
 
 
 _FORK = """
 import os
 import numpy as np
+import pytest
 from interop.kit import staging
+from tests.cuda_driver import installed
 
-staging.idle_cores = staging.threads = lambda: 4
-
-class Memory(bytearray):
-    def __init__(self, nbytes):
-        super().__init__(nbytes)
-        self.maker = os.getpid()
-
-    def __del__(self):
-        if os.getpid() != self.maker:
-            os.write(1, b"freed in the child")
-
-class Link:
-    def allocate(self, nbytes):
-        return np.frombuffer(Memory(nbytes), np.uint8)
-
-    @staticmethod
-    def trim():
-        pass
-
-    def copy(self, chunk, start):
-        chunk[...] = 7
-
-out = np.zeros(2**24, np.uint8)
-{before}
-child = os.fork()
-if child == 0:
-    staged = staging.fetch_staged(out, Link)
-    staging.free_staging_buffers()
-    os.write(1, b"staged" if staged else b"not staged")
-else:
+with pytest.MonkeyPatch.context() as patches:
+    fake = installed(patches)
+    os.register_at_fork(after_in_child=staging._ring.close)
+    there, out = np.ones(2**24, np.uint8), np.zeros(2**24, np.uint8)
+    {before}
+    child = os.fork()
+    if child == 0:
+        fake.streams.clear()
+        staged = staging.fetch_staged(out, there.ctypes.data, 0) if {asks} else False
+        staging.free_staging_buffers()
+        os.write(1, b"staged" if staged else b"not staged")
+        os.write(1, b", unlocked" if "unlock" in fake.log else b"")
+        os._exit(0)
     os.waitpid(child, 0)
-    assert staging.fetch_staged(out, Link)
+    assert staging.fetch_staged(out, there.ctypes.data, 0)
+    assert out.all()
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-@pytest.mark.parametrize(
-    ("before", "said"),
-    [("assert staging.fetch_staged(out, Link)", "not staged"), ("", "staged")],
-    ids=["with chunks", "without"],
-)
-def test_a_forked_child_leaves_the_chunks_alone(before: str, said: str) -> None:
-    """A child neither uses nor frees the chunks of its parent; without any it makes its own."""
-    code = _FORK.replace("{before}", before)
+def test_a_forked_child_leaves_the_chunks_alone() -> None:
+    """A child neither uses nor unlocks the chunks of its parent, and does not even have the memory."""
+    before = "assert staging.fetch_staged(out, there.ctypes.data, 0)"
+    code = _FORK.replace("{before}", before).replace("{asks}", "True")
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )
-    assert (result.stdout, result.stderr, result.returncode) == (said, "", 0)
+    assert (result.stdout, result.stderr, result.returncode) == ("not staged", "", 0)

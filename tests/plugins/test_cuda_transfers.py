@@ -1,20 +1,17 @@
-"""Transfers of torch and CuPy without a device: every byte arrives, in the right order of streams.
+"""Transfers of torch and CuPy without a device: every byte arrives, and in the right order.
 
-The device is memory of the host. Its copies are queued, and made later by a thread, so that what is
-not waited for is not there yet. What only a device can show is tested in tests/gpu.
+The driver is that of `tests.cuda_driver`: the device is memory of the host, and what is not waited
+for is not there yet. What only a device can show is tested in tests/gpu.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from queue import SimpleQueue
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,12 +21,12 @@ import pytest
 import interop
 from interop.kit import staging, transfer
 from interop.plugin import Declined, make_spec
+from tests.cuda_driver import CudaDriver, cores, installed
 
 torch = pytest.importorskip("torch", reason="torch is not installed here")
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed here")
 
 from interop_plugins.cupy import hand_offs  # noqa: E402
-from interop_plugins.cupy import transfers as cupy_transfers  # noqa: E402
 from interop_plugins.torch import dense  # noqa: E402
 from interop_plugins.torch import transfers as torch_transfers  # noqa: E402
 
@@ -37,56 +34,13 @@ from interop_plugins.torch import transfers as torch_transfers  # noqa: E402
 COUNT = 5 * 2**20
 
 
-class Device:
-    """A queue of copies that are made one after another, a while after they were asked for."""
-
-    def __init__(self) -> None:
-        self.log: list[str] = []
-        self.threads: set[int] = set()
-        self._queue: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self._thread.start()
-
-    def _work(self) -> None:
-        while (copy := self._queue.get()) is not None:
-            time.sleep(0.002)
-            copy()
-
-    def put(self, copy: Callable[[], Any], what: str = "copy") -> None:
-        self.log.append(what)
-        self.threads.add(threading.get_ident())
-        self._queue.put(copy)
-
-    def record(self) -> Event:
-        self.log.append("record")
-        event = Event()
-        self._queue.put(event.done.set)
-        return event
-
-    def close(self) -> None:
-        self._queue.put(None)
-        self._thread.join()
-
-
-class Event:
-    """What a stream has recorded; it is done when the queue has come to it."""
-
-    def __init__(self) -> None:
-        self.done = threading.Event()
-
-    def synchronize(self) -> None:
-        assert self.done.wait(20)
-
-
 @pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
+def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaDriver]:
     """Let there be a device, four idle cores and no chunk yet."""
-    monkeypatch.setattr(staging, "_ring", staging._Ring())
-    monkeypatch.setattr(staging, "idle_cores", lambda: 4)
-    monkeypatch.setattr(staging, "threads", lambda: 4)
-    device = Device()
-    yield device
-    device.close()
+    fake = installed(monkeypatch, seconds=0.002)
+    cores(monkeypatch, 4)
+    yield fake
+    fake.close()
 
 
 @pytest.mark.parametrize("dtype", [None, "float16"])
@@ -116,48 +70,25 @@ def test_routes_across_the_link_take_leaves_together(
 
 
 class CupyStream:
-    """A CuPy stream that notes what is recorded on it, and what it waits for."""
+    """A CuPy stream that notes who waits for it."""
 
     ptr = 99
 
     def __init__(self, name: str, log: list[str]) -> None:
         self.name, self._log = name, log
 
-    def record(self) -> str:
-        self._log.append(f"record on {self.name}")
-        return self.name
-
-    def wait_event(self, event: str) -> None:
-        self._log.append(f"{self.name} waits for {event}")
-
     def synchronize(self) -> None:
         self._log.append(f"the host waits for {self.name}")
 
 
 @pytest.fixture
-def there(device: Device, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def there(device: CudaDriver, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Let CuPy work on the device, and return a function that makes arrays on it."""
     runtime = cupy.cuda.runtime
-
-    def memcpy(out: int, value: int, nbytes: int, kind: int, stream: int) -> None:
-        assert stream == CupyStream.ptr
-        device.put(lambda: ctypes.memmove(out, value, nbytes), f"copy of kind {kind}")
-
-    class CupyEvent(Event):
-        def __init__(self, *, disable_timing: bool) -> None:
-            assert disable_timing
-
-        def record(self, stream: CupyStream) -> None:
-            self.done = device.record().done
-
-    own, current = CupyStream("the link", device.log), CupyStream("CuPy's", device.log)
-    monkeypatch.setattr(runtime, "memcpyAsync", memcpy)
+    current = CupyStream("CuPy's", device.log)
     monkeypatch.setattr(
         runtime, "pointerGetAttributes", lambda address: SimpleNamespace(type=locked[0])
     )
-    monkeypatch.setattr(cupy.cuda, "Event", CupyEvent)
-    monkeypatch.setattr(cupy.cuda, "alloc_pinned_memory", bytearray)
-    monkeypatch.setattr(cupy_transfers, "_stream", lambda index: own)
     monkeypatch.setattr(hand_offs, "working", lambda place, stream: nullcontext(current))
     monkeypatch.setattr(hand_offs, "device_named", lambda name: None)
     monkeypatch.setattr(cupy, "empty", lambda shape, dtype: make(np.zeros(shape, dtype)))
@@ -169,10 +100,14 @@ def there(device: Device, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
     locked = [0]
 
     def make(memory: Any, *, contiguous: bool = True) -> Any:
-        def get(*, stream: CupyStream, out: Any, blocking: bool) -> None:
+        def get(
+            *, stream: CupyStream = current, out: Any = None, blocking: bool = True
+        ) -> np.ndarray[Any, Any]:
             assert blocking
             device.log.append(f"get on {stream.name}")
-            out[...] = memory
+            result = np.empty(memory.shape, memory.dtype) if out is None else out
+            result[...] = memory
+            return result
 
         def set_(value: Any, *, stream: CupyStream) -> None:
             device.log.append(f"set on {stream.name}")
@@ -214,21 +149,31 @@ class Pretended(SimpleNamespace):
         return self.make(self.memory.reshape(shape))  # type: ignore[no-any-return]
 
 
-ORDER = ["record on CuPy's", "the link waits for CuPy's"]
+ORDER = ["the host waits for CuPy's", "lock"]
 
 
-def test_cupys_arrays_are_fetched_in_stages(device: Device, there: Any) -> None:
+def ways(device: CudaDriver) -> list[str]:
+    """Return the directions of the copies that the driver has made."""
+    return [way for way, *_ in device.copies]
+
+
+def threads(device: CudaDriver) -> set[int]:
+    """Return the threads that have asked for copies."""
+    return {thread for *_, thread in device.copies}
+
+
+def test_cupys_arrays_are_fetched_in_stages(device: CudaDriver, there: Any) -> None:
     """A large array is on the host when the call returns, copied after what its stream has queued."""
     value = there(np.arange(COUNT, dtype="float32"))
     array = hand_offs.to_numpy(value, device="cpu")
     assert array.dtype == np.float32
     assert np.array_equal(array, np.arange(COUNT, dtype="float32"))
-    assert device.log[:2] == ORDER
-    assert device.log.count(f"copy of kind {cupy.cuda.runtime.memcpyDeviceToHost}") == 5
-    assert threading.get_ident() not in device.threads
+    assert device.log == ORDER
+    assert ways(device) == ["down"] * 5
+    assert threading.get_ident() not in threads(device)
 
 
-def test_arrays_of_the_host_are_sent_to_cupy_in_stages(device: Device, there: Any) -> None:
+def test_arrays_of_the_host_are_sent_to_cupy_in_stages(device: CudaDriver, there: Any) -> None:
     """A large array is on the device when the call returns, so that it may be overwritten."""
     value = np.arange(COUNT, dtype="float32").reshape(5, -1)
     value.flags.writeable = False
@@ -236,11 +181,11 @@ def test_arrays_of_the_host_are_sent_to_cupy_in_stages(device: Device, there: An
     value.flags.writeable = True
     value[:] = 0
     assert np.array_equal(result.memory.reshape(-1), np.arange(COUNT, dtype="float32"))
-    assert device.log[:2] == ORDER
-    assert device.log.count(f"copy of kind {cupy.cuda.runtime.memcpyHostToDevice}") == 5
+    assert device.log == ORDER
+    assert ways(device) == ["up"] * 5
 
 
-def test_cupy_writes_into_what_is_given(device: Device, there: Any) -> None:
+def test_cupy_writes_into_what_is_given(device: CudaDriver, there: Any) -> None:
     """out= gets the bytes themselves, in stages, on the host and on the device."""
     value, out = there(np.arange(COUNT, dtype="float32")), np.zeros(COUNT, "float32")
     hand_offs.fetch_into(out, value)
@@ -251,7 +196,7 @@ def test_cupy_writes_into_what_is_given(device: Device, there: Any) -> None:
     assert not any(entry.startswith(("get", "set")) for entry in device.log)
 
 
-def test_cupy_gathers_strided_arrays_on_the_device(device: Device, there: Any) -> None:
+def test_cupy_gathers_strided_arrays_on_the_device(device: CudaDriver, there: Any) -> None:
     """The elements cross as one block, in C order."""
     memory = np.arange(COUNT, dtype="float32").reshape(5, -1).T
     array = hand_offs.to_numpy(there(memory, contiguous=False), device="cpu")
@@ -260,7 +205,7 @@ def test_cupy_gathers_strided_arrays_on_the_device(device: Device, there: Any) -
     assert device.log[0] == "gather"
 
 
-def test_the_driver_reaches_page_locked_memory_by_itself(device: Device, there: Any) -> None:
+def test_the_driver_reaches_page_locked_memory_by_itself(device: CudaDriver, there: Any) -> None:
     """One call of the driver's fills page-locked memory, or reads it."""
     there.locked[0] = cupy.cuda.runtime.memoryTypeHost
     value, out = there(np.arange(COUNT, dtype="float32")), np.zeros(COUNT, "float32")
@@ -280,24 +225,23 @@ LEAVES = {
 
 @pytest.mark.parametrize(("shapes", "pieces"), LEAVES.values(), ids=LEAVES)
 def test_cupys_leaves_cross_together(
-    device: Device, there: Any, monkeypatch: pytest.MonkeyPatch, shapes: Any, pieces: int
+    device: CudaDriver, there: Any, monkeypatch: pytest.MonkeyPatch, shapes: Any, pieces: int
 ) -> None:
-    """The driver copies and records once a piece, not once a leaf; every leaf owns its memory."""
+    """The driver copies once a piece, not once a leaf; every leaf owns its memory."""
     sources = leaves(shapes)
     arrays = hand_offs.all_to_numpy([there(source) for source in sources], device="cpu")
-    assert device.log.count(f"copy of kind {cupy.cuda.runtime.memcpyDeviceToHost}") == pieces
-    assert device.log.count("record") == pieces
-    assert device.log[:2] == ORDER
+    assert ways(device) == ["down"] * pieces
+    assert device.log == ORDER
     check(arrays, sources)
     device.log.clear()
+    device.copies.clear()
     results = hand_offs.all_from_numpy(arrays, device="cuda")
-    assert device.log.count(f"copy of kind {cupy.cuda.runtime.memcpyHostToDevice}") == pieces
-    assert device.log.count("record") == pieces
-    assert (device.log[:2], device.log[-1]) == (ORDER, "the host waits for CuPy's")
+    assert ways(device) == ["up"] * pieces
+    assert [x for x in device.log if x != "gather"] == ["the host waits for CuPy's"] * 2
     for array in arrays:
         array[...] = 0
     check([result.memory for result in results], sources)
-    assert threading.get_ident() not in device.threads
+    assert threading.get_ident() not in threads(device)
 
 
 @pytest.fixture
@@ -329,7 +273,9 @@ def mine() -> interop.Interop:
     return mine
 
 
-def test_a_tree_crosses_through_the_ring(device: Device, there: Any, mine: interop.Interop) -> None:
+def test_a_tree_crosses_through_the_ring(
+    device: CudaDriver, there: Any, mine: interop.Interop
+) -> None:
     """The first leaf is compared with its plan, and the other 63 of 512 KiB are eight copies."""
     sources = leaves([(1024, 128)] * 64)
     tree = {f"layer{n}": there(source) for n, source in enumerate(sources)}
@@ -337,7 +283,7 @@ def test_a_tree_crosses_through_the_ring(device: Device, there: Any, mine: inter
     check([result[name] for name in tree], sources)
     assert result["tied"] is result["layer5"]
     assert device.log.count("get on CuPy's") == 1
-    assert device.log.count(f"copy of kind {cupy.cuda.runtime.memcpyDeviceToHost}") == 8
+    assert ways(device) == ["down"] * 8
     device.log.clear()
     with interop.trace() as receipts:
         check(mine.convert_tree([*tree.values()], to="numpy"), sources)
@@ -345,54 +291,48 @@ def test_a_tree_crosses_through_the_ring(device: Device, there: Any, mine: inter
 
 
 def test_a_link_that_fails_leaves_the_tree_to_the_driver(
-    device: Device, there: Any, mine: interop.Interop, monkeypatch: pytest.MonkeyPatch
+    device: CudaDriver, there: Any, mine: interop.Interop
 ) -> None:
-    """An error in the middle ends all threads, loses its chunk, and the leaves cross one by one."""
+    """An error in the middle ends all threads, and the leaves cross one by one."""
     sources = leaves([(1024, 128)] * 64)
     tree = [there(source) for source in sources]
-    before, copy, copies = {*sys._current_frames()}, cupy_transfers._Link.copy, []
-
-    def failing(link: Any, chunk: Any, start: int) -> None:
-        copies.append(start)
-        if len(copies) == 5:
-            raise OSError("the link is down")
-        copy(link, chunk, start)
-
-    monkeypatch.setattr(cupy_transfers._Link, "copy", failing)
+    before = device.threads()
+    device.hook = lambda number: 700 if number == 5 else 0
     check(mine.convert_tree(tree, to="numpy"), sources)
     assert device.log.count("get on CuPy's") == 64
-    assert len(copies) < 9
-    end = time.monotonic() + 5
-    while not {*sys._current_frames()} <= before:
-        assert time.monotonic() < end
+    assert len(device.copies) < 9
+    wait_for(lambda: device.threads() <= before)
     assert staging._ring.room() == 8
 
 
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Give a thread that has released its last lock the time to disappear."""
+    end = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
 def test_an_interruption_of_a_tree_leaves_no_thread(
-    device: Device, there: Any, mine: interop.Interop, monkeypatch: pytest.MonkeyPatch
+    device: CudaDriver, there: Any, mine: interop.Interop
 ) -> None:
     """Ctrl-C ends the call once no thread copies, every chunk is free, and the tree is whole again."""
     sources = leaves([(1024, 128)] * 64)
     tree = [there(source) for source in sources]
-    expected = [*tree]
-    before, copy, copies = {*sys._current_frames()}, cupy_transfers._Link.copy, []
+    expected, before = [*tree], device.threads()
 
-    def interrupted(link: Any, chunk: Any, start: int) -> None:
-        copy(link, chunk, start)
-        copies.append(start)
-        if len(copies) == 2:
+    def interrupted(number: int) -> int:
+        if number == 2:
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.2)
+        return 0
 
-    with monkeypatch.context() as patches:
-        patches.setattr(cupy_transfers._Link, "copy", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            mine.convert_tree(tree, to="numpy", consume=True)
+    device.hook = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        mine.convert_tree(tree, to="numpy", consume=True)
     assert len(tree) == 64
     assert tree[1:] == expected[1:]
-    end = time.monotonic() + 5
-    while not {*sys._current_frames()} <= before:
-        assert time.monotonic() < end
+    wait_for(lambda: device.threads() <= before)
     assert staging._ring.room() == 8
     check(mine.convert_tree(expected, to="numpy"), sources)
 
@@ -418,18 +358,32 @@ def check(arrays: Any, expected: Any) -> None:
     )
 
 
-def test_few_leaves_are_left_to_cupy(device: Device, there: Any) -> None:
-    """Leaves that are small together, or of several dtypes, are converted one by one."""
-    small = [there(np.zeros(1000, "float32"))] * 2
+def test_few_leaves_are_left_to_cupy(device: CudaDriver, there: Any) -> None:
+    """Leaves that are neither large together nor each small, or of several dtypes, are not gathered."""
+    between = [there(np.zeros(2**16, "float32"))] * 2
     mixed = [there(np.zeros(COUNT, dtype)) for dtype in ("float32", "int32")]
-    for values in (small, mixed):
+    empty = [there(np.zeros(0, "float32"))] * 2
+    for values in (between, mixed, empty):
         assert hand_offs.all_to_numpy(values, device="cpu") is NotImplemented
     strided = [np.zeros((1 << 11, 1 << 11), "float32").T] * 2
     assert hand_offs.all_from_numpy(strided, device="cuda") is NotImplemented
     there.locked[0] = cupy.cuda.runtime.memoryTypeHost
     locked = [np.zeros(COUNT, "float32")] * 2
     assert hand_offs.all_from_numpy(locked, device="cuda") is NotImplemented
-    assert device.log == []
+    assert (device.log, device.copies) == ([], [])
+
+
+def test_small_leaves_cross_as_one_block(device: CudaDriver, there: Any) -> None:
+    """Two hundred small leaves are one copy of the driver's, and every leaf owns its memory."""
+    sources = leaves([(8, 8), (), (3, 0), (64,)] * 50)
+    arrays = hand_offs.all_to_numpy([there(source) for source in sources], device="cpu")
+    assert device.log == ["get on CuPy's"]
+    check(arrays, sources)
+    device.log.clear()
+    results = hand_offs.all_from_numpy(arrays, device="cuda")
+    assert (device.log[0], device.log[-1]) == ("set on CuPy's", "the host waits for CuPy's")
+    assert device.log[1:-1] == ["gather"] * len(sources)  # each owns its memory there
+    check([result.memory for result in results], sources)
 
 
 @pytest.mark.parametrize(
@@ -452,72 +406,51 @@ class There(torch.Tensor):  # type: ignore[misc]
 
     is_cuda, is_cpu = True, False
 
+    def get_device(self) -> int:
+        return 0
+
+    def cpu(self) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            crossed.append(self.numel())
+            return self.as_subclass(torch.Tensor).clone()
+
+
+#: How many elements torch itself has copied to the host.
+crossed: list[int] = []
+
 
 @pytest.fixture
-def cuda(device: Device, monkeypatch: pytest.MonkeyPatch) -> Device:
+def cuda(device: CudaDriver, monkeypatch: pytest.MonkeyPatch) -> CudaDriver:
     """Let torch work on the device."""
-
-    class TorchEvent(Event):
-        def record(self) -> None:
-            self.done = device.record().done
-
-    class Stream:
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        def wait_stream(self, stream: Stream) -> None:
-            device.log.append(f"{self.name} waits for {stream.name}")
-
-        def synchronize(self) -> None:
-            device.log.append(f"the host waits for {self.name}")
-
-    @contextmanager
-    def on(stream: Stream) -> Iterator[None]:
-        assert stream.name == "the link"
-        yield
-
     plain = torch_transfers._is_plain
 
     def is_plain(value: Any) -> bool:
         with torch._C.DisableTorchFunctionSubclass():
-            return plain(value.as_subclass(torch.Tensor))
+            return plain(value.as_subclass(torch.Tensor) if type(value) is There else value)
 
-    copy, contiguous, empty = torch.Tensor.copy_, torch.Tensor.contiguous, torch.empty
-
-    def queued(out: Any, value: Any, *, non_blocking: bool = False) -> Any:
-        if not non_blocking:
-            return copy(out, value)
-        in_inference = torch.is_inference_mode_enabled()
-
-        def work() -> None:
-            with torch.inference_mode(in_inference):
-                copy(out, value)
-
-        device.put(work)
-        return out
+    contiguous, empty = torch.Tensor.contiguous, torch.empty
 
     def gathered(value: Any) -> Any:
         if not value.is_contiguous():
             device.log.append("gather")
         return contiguous(value)
 
-    monkeypatch.setattr(torch, "empty", lambda *shape, dtype, device: empty(*shape, dtype=dtype))
-    monkeypatch.setattr(torch.Tensor, "copy_", queued)
+    def made(*shape: Any, dtype: Any, device: str) -> Any:
+        return empty(*shape, dtype=dtype).as_subclass(There if device == "cuda" else torch.Tensor)
+
+    crossed.clear()
+    stream = SimpleNamespace(synchronize=lambda: device.log.append(SETTLED))
+    monkeypatch.setattr(torch, "empty", made)
     monkeypatch.setattr(torch.Tensor, "contiguous", gathered)
     monkeypatch.setattr(torch_transfers, "_is_plain", is_plain)
-    monkeypatch.setattr(torch_transfers, "_stream", lambda index: Stream("the link"))
-    monkeypatch.setattr(
-        torch_transfers._Link, "allocate", lambda link, nbytes: np.zeros(nbytes, np.uint8)
-    )
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda place: Stream("torch's"))
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda place: stream)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    monkeypatch.setattr(torch.cuda, "Event", TorchEvent)
-    monkeypatch.setattr(torch.cuda, "stream", on)
     return device
 
 
-#: What happens first and last where leaves are copied out of a block on the device.
-LINKED = "the link waits for torch's", "the host waits for torch's"
+SETTLED = "the host waits for torch's"
+#: What happens before the first copy.
+FIRST = [SETTLED, "lock"]
 
 
 def numbers() -> Any:
@@ -525,22 +458,22 @@ def numbers() -> Any:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64", "bool"])
-def test_tensors_are_fetched_in_stages(cuda: Device, dtype: str) -> None:
+def test_tensors_are_fetched_in_stages(cuda: CudaDriver, dtype: str) -> None:
     """A large tensor is on the host when the call returns, copied after what its stream has queued."""
     values = (
         numbers().view(getattr(torch, dtype)) if dtype != "bool" else numbers().bool().repeat(4)
     )
     array = dense.download(values.as_subclass(There), device="cpu")
     assert torch.equal(torch.from_numpy(array.view("u1")), values.view(torch.uint8))
-    assert cuda.log[0] == "the link waits for torch's"
-    assert cuda.log.count("copy") == 5
-    assert threading.get_ident() not in cuda.threads
+    assert cuda.log == FIRST
+    assert ways(cuda) == ["down"] * 5
+    assert threading.get_ident() not in threads(cuda)
 
 
 @pytest.mark.parametrize(("shapes", "pieces"), LEAVES.values(), ids=LEAVES)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_tensors_cross_together(cuda: Device, dtype: str, shapes: Any, pieces: int) -> None:
-    """torch copies and records once a piece, not once a leaf; every leaf owns its memory."""
+def test_tensors_cross_together(cuda: CudaDriver, dtype: str, shapes: Any, pieces: int) -> None:
+    """The driver copies once a piece, not once a leaf; every leaf owns its memory."""
     sources = [torch.from_numpy(source) for source in leaves(shapes)]
     if dtype == "bfloat16":  # of which there are as many bytes
         sources = [
@@ -549,31 +482,55 @@ def test_tensors_cross_together(cuda: Device, dtype: str, shapes: Any, pieces: i
         ]
     values = [source.as_subclass(There) for source in sources]
     arrays = dense.download_all(values, device="cpu")
-    assert cuda.log.count("copy") == cuda.log.count("record") == pieces
-    assert cuda.log[0] == "the link waits for torch's"
+    assert ways(cuda) == ["down"] * pieces
+    assert cuda.log == FIRST
     numbers = [source.flatten().view(torch.uint8).numpy() for source in sources]
     check([array.reshape(-1).view("u1") for array in arrays], numbers)
     assert [array.shape for array in arrays] == [tuple(source.shape) for source in sources]
     moved = dense.move_all(values, device="cpu")
-    assert cuda.log.count("copy") == 2 * pieces
+    assert ways(cuda) == ["down"] * 2 * pieces
     assert all(type(tensor) is torch.Tensor for tensor in moved)
     assert all(map(torch.equal, moved, sources))
-    cuda.log.clear()
     for send in (dense.upload_all, dense.move_all):
+        cuda.log.clear()
+        cuda.copies.clear()
         results = send(arrays if send is dense.upload_all else moved, device="cuda")
-        assert cuda.log.count("copy") == cuda.log.count("record") == pieces
-        assert (cuda.log[0], cuda.log[-1]) == LINKED
+        assert ways(cuda) == ["up"] * pieces
+        assert cuda.log == [SETTLED] * 2
         assert all(map(torch.equal, results, sources))
         assert [result.untyped_storage().nbytes() for result in results] == [
             source.nbytes for source in sources
         ]
-        cuda.log.clear()
-    assert threading.get_ident() not in cuda.threads
+    assert threading.get_ident() not in threads(cuda)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "bool"])
+def test_small_tensors_cross_as_one_block(cuda: CudaDriver, dtype: str) -> None:
+    """Two hundred small leaves are one copy of torch's, and every leaf owns its memory."""
+    shapes = [(8, 8), (), (3, 0), (64,)] * 50
+    sources = [torch.from_numpy(x).to(getattr(torch, dtype)) for x in leaves(shapes)]
+    values = [source.as_subclass(There) for source in sources]
+    total = sum(source.numel() for source in sources)
+    arrays = dense.download_all(values, device="cpu")
+    moved = dense.move_all(values, device="cpu")
+    assert crossed == [total] * 2
+    assert (cuda.log, cuda.copies) == ([], [])
+    check(
+        [array.reshape(-1).view("u1") for array in arrays],
+        [source.flatten().view(torch.uint8).numpy() for source in sources],
+    )
+    assert [array.shape for array in arrays] == [tuple(source.shape) for source in sources]
+    for results in (moved, dense.upload_all(arrays, device="cuda")):
+        assert all(map(torch.equal, results, sources))
+        assert [result.untyped_storage().nbytes() for result in results] == [
+            source.nbytes for source in sources
+        ]
+    assert cuda.log == [SETTLED]  # of the copies out of the block on the device
 
 
 @pytest.mark.parametrize("why", ["grad", "conj", "dtypes", "small", "captured", "tangent"])
 def test_odd_leaves_are_left_to_torch(
-    cuda: Device, monkeypatch: pytest.MonkeyPatch, why: str
+    cuda: CudaDriver, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     """Graphs, lazy bits, several dtypes, tangents and captures are torch's, one by one."""
     values = [numbers(), numbers()]
@@ -584,7 +541,7 @@ def test_odd_leaves_are_left_to_torch(
     if why == "dtypes":
         values[1] = values[1].int()
     if why == "small":
-        values = [value[:1000] for value in values]
+        values = [value[: 2**16] for value in values]
     if why == "captured":
         monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
     if why == "tangent":
@@ -597,7 +554,7 @@ def test_odd_leaves_are_left_to_torch(
     assert cuda.log == []
 
 
-def test_leaves_cross_to_no_third_device(cuda: Device) -> None:
+def test_leaves_cross_to_no_third_device(cuda: CudaDriver) -> None:
     """Only the link between the host and a CUDA device has a ring."""
     values = [numbers(), numbers()]
     assert dense.move_all(values, device="xpu") is NotImplemented
@@ -608,18 +565,24 @@ def test_leaves_cross_to_no_third_device(cuda: Device) -> None:
 
 
 @pytest.mark.parametrize("inference", [False, True])
-def test_tensors_are_sent_in_stages(cuda: Device, inference: bool) -> None:
+def test_tensors_are_sent_in_stages(cuda: CudaDriver, inference: bool) -> None:
     """A large tensor is on the device when the call returns, also one made in inference mode."""
     with torch.inference_mode(inference):
         out, value = torch.zeros(COUNT).as_subclass(There), numbers()
         dense.fill(out, value)
         value.zero_()
         assert torch.equal(out.as_subclass(torch.Tensor), numbers())
-    assert cuda.log[0] == "the link waits for torch's"
-    assert cuda.log.count("copy") == 5
+    assert cuda.log == FIRST
+    assert ways(cuda) == ["up"] * 5
 
 
-def test_torch_writes_into_what_is_given(cuda: Device) -> None:
+def test_frozen_parameters_are_staged() -> None:
+    """A Parameter that requires no gradient, as all do in inference, is as plain as a tensor."""
+    assert torch_transfers._is_plain(torch.nn.Parameter(torch.ones(3), requires_grad=False))
+    assert not torch_transfers._is_plain(torch.nn.Parameter(torch.ones(3)))
+
+
+def test_torch_writes_into_what_is_given(cuda: CudaDriver) -> None:
     """out= of NumPy or of torch gets the bytes themselves, in stages."""
     value, array, tensor = (
         numbers().as_subclass(There),
@@ -630,17 +593,17 @@ def test_torch_writes_into_what_is_given(cuda: Device) -> None:
     dense.move_into(tensor, value)
     assert np.array_equal(array, numbers().numpy())
     assert torch.equal(tensor, numbers())
-    assert cuda.log.count("copy") == 10
+    assert ways(cuda) == ["down"] * 10
 
 
-def test_a_large_move_is_made_in_stages(cuda: Device) -> None:
+def test_a_large_move_is_made_in_stages(cuda: CudaDriver) -> None:
     """A torch tensor on the host lies in NumPy memory, which has huge pages."""
     value = numbers().as_subclass(There)
     result = dense.move(value, device="cpu")
     assert type(result) is torch.Tensor
     assert torch.equal(result, numbers())
     assert result.data_ptr() != value.data_ptr()
-    assert cuda.log.count("copy") == 5
+    assert ways(cuda) == ["down"] * 5
 
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support:UserWarning")
@@ -653,18 +616,18 @@ def test_sparse_tensors_are_moved_by_torch(layout: Any) -> None:
     assert (moved.layout, moved.shape) == (layout, value.shape)
 
 
-def test_torch_gathers_strided_tensors_on_the_device(cuda: Device) -> None:
+def test_torch_gathers_strided_tensors_on_the_device(cuda: CudaDriver) -> None:
     """The elements cross as one block, in C order."""
     value = numbers().reshape(5, -1).T
     array = dense.download(value.as_subclass(There), device="cpu")
     assert np.array_equal(array, value.numpy())
     assert array.flags.c_contiguous
-    assert cuda.log.index("gather") < cuda.log.index("the link waits for torch's")
+    assert [*dict.fromkeys(cuda.log)] == ["gather", *FIRST]
 
 
 @pytest.mark.parametrize("why", ["grad", "conj", "dtype", "small", "strided", "locked", "captured"])
 def test_what_is_not_plain_is_left_to_torch(
-    cuda: Device, monkeypatch: pytest.MonkeyPatch, why: str
+    cuda: CudaDriver, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     """Graphs, lazy bits, casts, odd layouts, page-locked memory and captures are torch's to copy."""
     value, out = numbers(), torch.zeros(COUNT)
@@ -698,19 +661,3 @@ def test_torch_leaves_odd_outs_to_others(out: Any) -> None:
     with pytest.raises(Declined, match="the driver copies bytes"):
         dense.download_into(out, torch.ones(6))
     assert not out.any()
-
-
-def test_torch_locks_pages_whatever_the_default_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The chunks are memory of the host, which torch's allocator locks."""
-    asked: list[dict[str, Any]] = []
-    empty = torch.empty
-
-    def noted(nbytes: int, **keywords: Any) -> Any:
-        asked.append(keywords)
-        return empty(nbytes, dtype=keywords["dtype"], device=keywords["device"])
-
-    monkeypatch.setattr(torch, "empty", noted)
-    with torch.device("meta"):
-        chunk = torch_transfers._Link.allocate(None, 1000)
-    assert (chunk.nbytes, chunk.dtype) == (1000, np.uint8)
-    assert asked == [{"dtype": torch.uint8, "device": "cpu", "pin_memory": True}]

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from interop.kit import CheckedProducer
+from interop.kit import STAGED_FROM, CheckedProducer, queue_behind
 from interop.plugin import Declined
 
 from .loans import lend, let_wait, torch_of
 from .streams import PER_THREAD, device_named, working
-from .transfers import are_for_stages, fetch, fetch_all, send, send_all
+from .transfers import cross_at_once, fetch, fetch_all, send, send_all
 
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
@@ -59,11 +59,10 @@ class _TensorForAnyStream(CheckedProducer):
     def __dlpack__(self, **keywords: Any) -> Any:
         """Return the tensor's capsule; the stream, which is on the current device, waits."""
         if keywords["stream"] == PER_THREAD:
-            import cupy
             import torch
 
-            event = torch.cuda.current_stream().record_event()
-            cupy.cuda.runtime.streamWaitEvent(PER_THREAD, event.cuda_event)
+            index = self.__dlpack_device__()[1]
+            queue_behind(PER_THREAD, torch.cuda.current_stream(index).cuda_stream, index)
             keywords["stream"] = -1  # there is nothing left to wait for
         return super().__dlpack__(**keywords)
 
@@ -141,7 +140,7 @@ def from_numpy(value: NDArray[Any], *, device: str, stream: Stream = None) -> Cu
 
 def all_from_numpy(values: list[NDArray[Any]], *, device: str) -> list[CupyArray] | Any:
     """Return what `from_numpy` does for arrays that lie in one block each, at once."""
-    if not are_for_stages(values) or not all(value.flags.c_contiguous for value in values):
+    if not cross_at_once(values) or not all(value.flags.c_contiguous for value in values):
         return NotImplemented
     with working(device_named(device), None) as current:
         return send_all(values, current) or NotImplemented
@@ -158,6 +157,10 @@ def fill_from_numpy(out: CupyArray, value: NDArray[Any], *, stream: Stream = Non
 
 def to_numpy(value: CupyArray, *, device: str, stream: Stream = None) -> NDArray[Any]:
     """Return a copy of an array on the host, complete on return."""
+    if stream is None and value.nbytes < STAGED_FROM:
+        with value.data.device:  # whose current stream counts
+            array: NDArray[Any] = value.get()
+        return array
     import numpy as np
 
     array = np.empty(value.shape, value.dtype)
@@ -168,13 +171,10 @@ def to_numpy(value: CupyArray, *, device: str, stream: Stream = None) -> NDArray
 
 def all_to_numpy(values: list[CupyArray], *, device: str) -> list[NDArray[Any]] | Any:
     """Return what `to_numpy` does for arrays of one device, at once."""
-    import numpy as np
-
-    if not are_for_stages(values) or len({value.data.device_id for value in values}) > 1:
+    if not cross_at_once(values) or len({value.data.device_id for value in values}) > 1:
         return NotImplemented
-    arrays = [np.empty(value.shape, value.dtype) for value in values]
     with working(values[0].data.device, None) as current:
-        return arrays if fetch_all(arrays, values, current) else NotImplemented
+        return fetch_all(values, current) or NotImplemented
 
 
 def to_page_locked(value: CupyArray, *, device: str, stream: Stream = None) -> NDArray[Any]:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cache
+from itertools import accumulate
 from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ from interop.plugin import Declined
 from .describe import BIT_DTYPES, DTYPE_NAMES, are_plain, dtype_name, has_tangent
 from .streams import sharing
 from .team import assign, copied, copy_into, is_few
-from .transfers import are_for_stages, can_cross, fetch_all, send_all, stage
+from .transfers import can_cross, cross_at_once, fetch_all, fetch_small, send_all, stage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -305,15 +306,17 @@ def write_as_numpy(out: Tensor, value: Tensor) -> None:
     """Write the numbers that NumPy makes of a tensor's into another tensor on the host."""
     import numpy as np
 
-    array, numbers = (
-        (bits_to_numpy if tensor.dtype in _bit_dtypes() else tensor_to_numpy)(tensor.detach())
-        for tensor in (out, value)
-    )
+    array, numbers = (_as_numpy(tensor.detach()) for tensor in (out, value))
     errors = CastErrors()
     if not np.can_cast(numbers.dtype, array.dtype, "unsafe"):  # from 8 bits to other 8 bits
         numbers = numbers.astype("float32")
     errors.run(np.copyto, array, real_part(numbers, array.dtype), "unsafe")
     errors.tell()
+
+
+def _as_numpy(value: Tensor) -> Array:
+    """Return an array of NumPy's or ml_dtypes' over the memory of a tensor."""
+    return (bits_to_numpy if value.dtype in _bit_dtypes() else tensor_to_numpy)(value)
 
 
 def casts_as_numpy(source: str, target: str) -> bool:
@@ -364,12 +367,18 @@ def _empty(value: Tensor, device: str) -> Tensor:
 
 def move_all(values: list[Tensor], *, device: str) -> list[Tensor] | Any:
     """Return what `move` does for plain tensors between the host and a CUDA device, at once."""
+    import torch
+
     if any(map(has_tangent, values)):
         return NotImplemented
     if values[0].is_cpu:
         return _send_all(values, device)
-    if device != "cpu" or not values[0].is_cuda or not are_for_stages(values):
+    if device != "cpu" or not values[0].is_cuda or not cross_at_once(values):
         return NotImplemented
+    small = fetch_small(values)
+    if small is not None:
+        parts = torch.ops.aten.split_with_sizes_copy(small, [value.numel() for value in values])
+        return [part.view(value.shape) for part, value in zip(parts, values, strict=True)]
     outs = [_empty(value, device) for value in values]
     return outs if fetch_all(outs, values) else NotImplemented
 
@@ -458,8 +467,15 @@ def download(value: Tensor, *, device: str) -> Array:
 
 def download_all(values: list[Tensor], *, device: str) -> list[Array] | Any:
     """Return what `download` does for plain tensors of a CUDA device, at once."""
-    if not values[0].is_cuda or not are_for_stages(values):
+    if not values[0].is_cuda or not cross_at_once(values):
         return NotImplemented
+    small = fetch_small(values)
+    if small is not None:
+        flat, ends = _as_numpy(small), accumulate(value.numel() for value in values)
+        return [
+            flat[end - value.numel() : end].reshape(value.shape).copy()
+            for end, value in zip(ends, values, strict=True)
+        ]
     arrays, outs = zip(*(fresh(x.shape, dtype_name(x.dtype)) for x in values), strict=True)
     return [*arrays] if fetch_all(outs, values) else NotImplemented
 
@@ -712,6 +728,11 @@ def unwritable(out: Tensor) -> str | None:
     """Say why torch does not write into a tensor at present, if it does not."""
     import torch
 
+    if out.requires_grad:
+        return (
+            f"a tensor of shape {tuple(out.shape)} that requires a gradient; give what its "
+            "detach() returns."
+        )
     if torch.is_inference(out) and not torch.is_inference_mode_enabled():
         return (
             f"a tensor of shape {tuple(out.shape)} that was made in inference mode; write into it "

@@ -1,19 +1,22 @@
-"""Large transfers between the host and CUDA devices: torch's part of the staging."""
+"""Transfers between the host and CUDA devices that torch's own copies are slow at.
+
+Those are large ones, which are staged, and those of many small tensors, which cross as one block.
+The stream on which a tensor is used is waited for first, by the caller alone, which holds up nobody
+else's transfers.
+"""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from interop.kit import STAGED_FROM, fetch_staged, send_staged
+from interop.kit import SMALL_LEAF, STAGED_FROM, fetch_staged, send_staged
 
 from .describe import has_tangent
 
 if TYPE_CHECKING:
     import numpy as np
-    import torch
     from torch import Tensor
 
     Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -29,62 +32,73 @@ def stage(out: Tensor, value: Tensor) -> bool:
         return False
     down = value.is_cuda
     host, there = (out, value) if down else (value, out)
-    if not (host.is_cpu and there.is_cuda and _is_block(host) and _is_plain(there)):
+    if not (host.is_cpu and there.is_cuda and _is_plain(there) and _is_plain(host)):
         return False
-    import torch
-
-    if host.is_pinned() or torch.cuda.is_current_stream_capturing():
+    if not host.is_contiguous() or host.is_pinned() or _is_capturing():
         return False
     if down:
-        return fetch_staged(_bytes(host).numpy(), lambda: _Link(there.contiguous(), down=True))
-    if not there.is_contiguous():
-        return False
-    return send_staged(_bytes(host).numpy(), lambda: _Link(there, down=False))
+        return _fetch([host], there.contiguous())
+    return there.is_contiguous() and send_staged(_bytes(host), *_settled(there))
 
 
 def fetch_all(outs: Sequence[Tensor], values: Sequence[Tensor]) -> bool:
     """Write tensors of a device into new ones on the host, if staging pays for all together.
 
-    They are gathered into one block on the device, which crosses. `are_for_stages` has to be true.
+    They are gathered into one block on the device, which crosses. `cross_at_once` has to be true.
     """
-    import torch
+    return _fetch(outs, _gathered(values))
 
-    hosts = [_bytes(out).numpy() for out in outs]
-    flat = (value.reshape(-1) for value in values)
-    return fetch_staged(hosts, lambda: _Link(torch.cat([*flat]), down=True))
+
+def fetch_small(values: Sequence[Tensor]) -> Tensor | None:
+    """Return the elements of tensors of a device, one after another, if each is small.
+
+    They are gathered there. `cross_at_once` has to be true.
+    """
+    return None if _nbytes(values) >= STAGED_FROM else _gathered(values).cpu()
 
 
 def send_all(values: Sequence[Tensor], device: str) -> list[Tensor] | None:
-    """Return copies of the host's tensors on a CUDA device, if staging pays for all together.
+    """Return copies of the host's tensors on a CUDA device, if that pays for all together.
 
     They cross as one block, and are copied out of it there, so that each owns its memory.
     """
     import torch
 
-    if not are_for_stages(values) or not all(value.is_contiguous() for value in values):
+    if not cross_at_once(values) or not all(value.is_contiguous() for value in values):
         return None
-    first, sizes = values[0], [value.numel() for value in values]
-    if first.is_pinned():  # the driver is as fast by itself
+    if values[0].is_pinned():  # the driver is as fast by itself
         return None
-    block = torch.empty(sum(sizes), dtype=first.dtype, device=device)
-    hosts = [_bytes(value).numpy() for value in values]
-    if not send_staged(hosts, lambda: _Link(block, down=False)):
+    sizes = [value.numel() for value in values]
+    block = torch.empty(sum(sizes), dtype=values[0].dtype, device=device)
+    if block.nbytes < STAGED_FROM:
+        block.copy_(_gathered(values))
+    elif not send_staged([*map(_bytes, values)], *_settled(block)):
         return None
     parts = torch.ops.aten.split_with_sizes_copy(block, sizes)
     torch.cuda.current_stream(block.device).synchronize()
     return [part.view(value.shape) for part, value in zip(parts, values, strict=True)]
 
 
-def are_for_stages(values: Sequence[Tensor]) -> bool:
-    """Tell whether tensors are plain, of one dtype and device, and together large."""
-    import torch
-
+def cross_at_once(values: Sequence[Tensor]) -> bool:
+    """Tell whether tensors are plain, of one dtype and device, and large together or each small."""
+    nbytes = _nbytes(values)
     return (
-        sum(value.nbytes for value in values) >= STAGED_FROM
+        (nbytes >= STAGED_FROM or nbytes <= SMALL_LEAF * len(values))
         and all(map(_is_plain, values))
         and len({(value.dtype, value.device) for value in values}) == 1
-        and not torch.cuda.is_current_stream_capturing()
+        and not _is_capturing()
     )
+
+
+def _nbytes(values: Sequence[Tensor]) -> int:
+    return sum(value.nbytes for value in values)
+
+
+def _gathered(values: Sequence[Tensor]) -> Tensor:
+    """Return the elements of tensors, one after another, where they are."""
+    import torch
+
+    return torch.cat([*map(torch.ravel, values)])
 
 
 def can_cross(value: Tensor, device: str) -> bool:
@@ -101,12 +115,37 @@ def can_cross(value: Tensor, device: str) -> bool:
     return value.is_cuda and device == "cpu" and value.dtype is not torch.complex32
 
 
+def _fetch(hosts: Sequence[Tensor], block: Tensor) -> bool:
+    return fetch_staged([*map(_bytes, hosts)], *_settled(block))
+
+
+def _settled(block: Tensor) -> tuple[int, int]:
+    """Return where a tensor lies, and on which device, once nothing is queued on it any more."""
+    import torch
+
+    torch.cuda.current_stream(block.device).synchronize()
+    return block.data_ptr(), block.get_device()
+
+
+def _is_capturing() -> bool:
+    import torch
+
+    return torch.cuda.is_current_stream_capturing()
+
+
+@cache
+def _plain_types() -> frozenset[type]:
+    import torch
+
+    return frozenset({torch.Tensor, torch.nn.Parameter})
+
+
 def _is_plain(value: Tensor) -> bool:
     """Tell whether a tensor's numbers are the bytes in its memory, and nothing follows them."""
     import torch
 
     return (
-        type(value) is torch.Tensor
+        type(value) in _plain_types()
         and value.layout is torch.strided
         and not value.requires_grad
         and not value.is_conj()
@@ -114,71 +153,11 @@ def _is_plain(value: Tensor) -> bool:
     )
 
 
-def _is_block(value: Tensor) -> bool:
-    return _is_plain(value) and value.is_contiguous()
-
-
-def _bytes(value: Tensor) -> Tensor:
-    """Return the memory of a C-ordered tensor as bytes."""
+def _bytes(value: Tensor) -> Bytes:
+    """Return the memory of a C-ordered tensor of the host as bytes."""
     import torch
 
     if not value.numel():  # whose strides may be 0
-        return value.new_empty(0, dtype=torch.uint8)
-    return value.view(-1).view(torch.uint8)
-
-
-class _Link:
-    """Copies between page-locked chunks and a tensor on a CUDA device, on a stream of their own.
-
-    That stream starts after the current one, which may still be writing the tensor, or be using the
-    memory that was given to it.
-    """
-
-    def __init__(self, there: Tensor, *, down: bool) -> None:
-        import torch
-
-        self._block = _bytes(there)
-        self._down = down
-        self._in_inference = torch.is_inference_mode_enabled()
-        self._stream = _stream(there.device.index)
-        self._stream.wait_stream(torch.cuda.current_stream(there.device))
-
-    def allocate(self, nbytes: int) -> Bytes:
-        """Return page-locked memory of torch's allocator for it."""
-        import torch
-
-        memory = torch.empty(nbytes, dtype=torch.uint8, device="cpu", pin_memory=True)
-        chunk: Bytes = memory.numpy()
-        return chunk
-
-    @staticmethod
-    def trim() -> None:
-        """Let torch give the page-locked memory that it has in store to the system."""
-        torch = sys.modules["torch"]
-        empty = getattr(torch.accelerator, "empty_host_cache", None)
-        if empty is None:  # before torch had a public name for it
-            empty = getattr(torch._C, "_host_emptyCache", None)
-        if empty is not None:
-            empty()
-
-    def copy(self, chunk: Bytes, start: int) -> None:
-        """Copy between a chunk and the tensor's bytes from `start` on."""
-        import torch
-
-        make: Callable[[], torch.cuda.Event] = torch.cuda.Event
-        done = make()
-        with torch.inference_mode(self._in_inference), torch.cuda.stream(self._stream):
-            host, there = torch.from_numpy(chunk), self._block[start : start + len(chunk)]
-            out, value = (host, there) if self._down else (there, host)
-            out.copy_(value, non_blocking=True)
-            done.record()
-        done.synchronize()
-
-
-@cache
-def _stream(index: int) -> torch.cuda.Stream:
-    """Return the stream on which transfers from and to a device are made."""
-    import torch
-
-    make: Callable[..., torch.cuda.Stream] = torch.cuda.Stream
-    return make(index)
+        value = value.new_empty(0, dtype=torch.uint8)
+    array: Bytes = value.detach().view(-1).view(torch.uint8).numpy()
+    return array
