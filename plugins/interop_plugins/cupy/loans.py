@@ -12,9 +12,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import cache
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
+
+from interop.kit import own_stream, queue_behind
 
 from .describe import memory
 from .streams import lasts, working
@@ -37,10 +38,13 @@ def torch_of(value: object) -> Any:
 def lend(array: CupyArray, producer: Any, stream: CupyStream) -> CupyArray:
     """Return an array over a producer's memory with the loan that a stream takes.
 
-    No loan is needed for a tensor if torch works on the same stream.
+    No loan is needed for a tensor if torch works on the same stream, and for what nobody can write.
     """
     module = torch_of(producer)
-    if module and module.cuda.current_stream(producer.device).cuda_stream == stream.ptr:
+    if module is None:
+        if _is_immutable(producer):
+            return array
+    elif module.cuda.current_stream(producer.device).cuda_stream == stream.ptr:
         return array
     stretches = memory(array)
     if not stretches:
@@ -53,6 +57,12 @@ def lend(array: CupyArray, producer: Any, stream: CupyStream) -> CupyArray:
     held = cupy.cuda.UnownedMemory(address, length, loan, array.data.device_id)
     pointer = cupy.cuda.MemoryPointer(held, array.data.ptr - address)
     return cupy.ndarray(array.shape, array.dtype, pointer, array.strides)
+
+
+def _is_immutable(producer: object) -> bool:
+    """Tell whether a producer is an array of JAX's, which nobody can be told to keep unchanged."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(producer, jax.Array)
 
 
 def borrow(producer: object) -> object:
@@ -69,9 +79,9 @@ def let_wait(producer: Any, stream: CupyStream) -> None:
     if module is None:
         stream.synchronize()
         return
-    current = module.cuda.current_stream(producer.device)
-    if current.cuda_stream != stream.ptr:
-        _queue_behind(current, stream)
+    handle = module.cuda.current_stream(producer.device).cuda_stream
+    if handle != stream.ptr:
+        queue_behind(handle, stream.ptr, producer.get_device())
 
 
 class _Lent(NamedTuple):
@@ -124,19 +134,22 @@ _put_off: list[_Lent] = []
 
 def _give_back(lent: _Lent) -> None:
     """Give memory back to torch, and what has been put off before; put off what cannot be now."""
-    pending = [lent]
-    with suppress(IndexError):
-        while True:
-            pending.append(_put_off.pop())
-    _put_off.extend([lent for lent in pending if not _is_back(lent)])
+    _put_off.append(lent)
+    for _ in range(len(_put_off)):
+        try:
+            lent = _put_off.pop(0)
+        except IndexError:  # another thread gives it back
+            return
+        is_back = False
+        try:
+            is_back = _is_back(lent)
+        finally:  # one that fails takes no other with it
+            if not is_back:
+                _put_off.append(lent)
 
 
 def _is_back(lent: _Lent) -> bool:
-    """Give memory back to torch once nothing reads it, or answer that this is not the time.
-
-    torch's allocator is shown a stream of torch's own, which lives on: recording on one that has
-    been destroyed when the memory is freed would end the process.
-    """
+    """Give memory back to torch once nothing reads it, or answer that this is not the time."""
     import cupy
 
     try:
@@ -145,12 +158,32 @@ def _is_back(lent: _Lent) -> bool:
                 return False
             if lent.stream is None:
                 cupy.cuda.runtime.deviceSynchronize()
-            else:
-                returning = _returning(lent.array.data.device_id)
-                _queue_behind(returning, lent.stream)
-                lent.tensor.record_stream(returning)  # type: ignore[union-attr]
-    except cupy.cuda.runtime.CUDARuntimeError:
-        return False  # such as during a capture in another thread
+            elif not _is_kept(lent):
+                lent.stream.synchronize()
+    except RuntimeError:
+        return False  # such as during a capture in another thread, or after one that has failed
+    return True
+
+
+def _is_kept(lent: _Lent) -> bool:
+    """Let torch's allocator keep memory until it is read, or answer that it cannot.
+
+    It knows nothing of memory that another library has allocated. It is shown a stream that nobody
+    destroys: recording on one that is gone when the memory is freed would end the process.
+    """
+    import torch
+
+    index, tensor = lent.array.data.device_id, lent.tensor
+    assert tensor is not None and lent.stream is not None  # noqa: PT018
+    if not tensor.untyped_storage().resizable():
+        return False
+    try:
+        stream = own_stream(index)
+        queue_behind(stream, lent.stream.ptr, index)
+        make: Callable[..., torch.cuda.Stream] = torch.cuda.ExternalStream
+        tensor.record_stream(make(stream, device=index))
+    except RuntimeError:  # the allocator is one that does not know this memory, either
+        return False
     return True
 
 
@@ -170,23 +203,6 @@ def _is_capturing(lent: _Lent) -> bool:
     return any(
         cupy.cuda.runtime.streamIsCapturing(handle) for stream, handle in handles if lasts(stream)
     )
-
-
-@cache
-def _returning(index: int) -> torch.cuda.Stream:
-    """Return the torch stream that waits for memory to come back to a device."""
-    import torch
-
-    make: Callable[..., torch.cuda.Stream] = torch.cuda.Stream
-    return make(index)
-
-
-def _queue_behind(waiting: torch.cuda.Stream, stream: CupyStream) -> None:
-    """Let a stream of torch's wait for what is queued on one of CuPy's, on the current device."""
-    import cupy
-
-    event = stream.record()  # which CuPy destroys as soon as nothing holds it
-    cupy.cuda.runtime.streamWaitEvent(waiting.cuda_stream, event.ptr)
 
 
 @contextmanager

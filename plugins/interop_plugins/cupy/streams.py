@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from interop.errors import BadRequestError, DeviceError
-from interop.kit import stream_handle
+from interop.kit import queue_behind, stream_handle
 
 from .describe import device_kind
 
@@ -120,9 +120,9 @@ def working(device: Device, stream: Stream) -> Iterator[CupyStream]:
         if named.ptr == current.ptr:
             yield named
             return
-        named.wait_event(current.record())
+        queue_behind(named.ptr, current.ptr, device.id)
         try:
             with named:
                 yield named
         finally:  # what was queued before an error still uses the memory
-            current.wait_event(named.record())
+            queue_behind(current.ptr, named.ptr, device.id)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from ctypes import CDLL, byref, c_int, c_void_p
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.errors import HandOffError
-from interop.kit import MemoryAt
-from interop.plugin import Declined
+from interop.kit import MemoryAt, device_of, queue_behind, stream_handle
 
 from .dense import cast, write
-from .streams import let_wait, stream_on, working
+from .streams import let_wait, working
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -22,10 +19,6 @@ if TYPE_CHECKING:
     Producer: TypeAlias = Any
     #: Returns a tensor over a producer's memory, ordered on ``stream=``.
     Share: TypeAlias = Callable[..., Tensor]
-
-_LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-#: The driver's number of the attribute that says on which device memory lies.
-_DEVICE_ORDINAL = 9
 
 
 def from_cuda_array_interface(value: Producer, *, stream: object = None) -> Tensor:
@@ -57,44 +50,31 @@ def _share(interface: dict[str, Any], value: Producer, *, stream: object) -> Ten
 
     address, written_on = interface["data"][0], interface.get("stream")
     # The interface does not name the device. torch copies to, or believes, whichever it is given.
-    index = _device_of(address) if address else torch.cuda.current_device()
+    index = _device_at(address) if address else torch.cuda.current_device()
     memory = MemoryAt(interface, value, "__cuda_array_interface__")
     tensor = torch.as_tensor(memory, device=torch.device("cuda", index))
     if written_on is not None:
-        current = torch.cuda.current_stream(index)
-        consumer = current if stream is None else stream_on(index, stream)
-        consumer.wait_stream(stream_on(index, written_on))
+        current = torch.cuda.current_stream(index).cuda_stream
+        queue_behind(current if stream is None else stream_handle(stream), written_on, index)
     return tensor
 
 
-def _device_of(address: int) -> int:
+def _device_at(address: int) -> int:
     """Return the index of the device on which memory lies.
 
     Raises
     ------
-    Declined
-        There is no CUDA driver to ask.
     HandOffError
         The memory lies on no CUDA device.
     """
-    ordinal = c_int(-1)
-    status = _driver().cuPointerGetAttribute(byref(ordinal), _DEVICE_ORDINAL, c_void_p(address))
-    if status or ordinal.value < 0:
+    index = device_of(address)
+    if index is None:
         msg = (
             f"__cuda_array_interface__ names memory at {address:#x}, which the driver finds on no "
-            f"CUDA device (error {status}); correct the address, or pass an array of the host."
+            "CUDA device; correct the address, or pass an array of the host."
         )
         raise HandOffError(msg)
-    return ordinal.value
-
-
-@cache
-def _driver() -> CDLL:
-    try:
-        return CDLL(_LIBRARY)
-    except OSError as error:
-        msg = f"the CUDA driver cannot say on which device the memory lies: {error}"
-        raise Declined(msg) from error
+    return index
 
 
 def copy_shared(share: Share, value: Producer, *, dtype: str, stream: object = None) -> Tensor:

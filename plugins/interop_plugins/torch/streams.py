@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-from interop.kit import stream_handle
+from interop.kit import queue_behind, stream_handle
 
 if TYPE_CHECKING:
     import torch
@@ -48,7 +48,7 @@ def sharing(device: int, stream: object) -> AbstractContextManager[object]:
 
 
 @contextmanager
-def working(device: int | torch.device, stream: object) -> Iterator[None]:
+def working(device: torch.device, stream: object) -> Iterator[None]:
     """Make the stream that the caller has named current, if any, after and before the current one.
 
     So memory that is read or written on it is not touched too early by either.
@@ -59,12 +59,12 @@ def working(device: int | torch.device, stream: object) -> Iterator[None]:
         yield
         return
     current, named = torch.cuda.current_stream(device), stream_on(device, stream)
-    named.wait_stream(current)
+    queue_behind(named.cuda_stream, current.cuda_stream, device.index)
     try:
         with torch.cuda.stream(named):
             yield
     finally:  # what was queued before an error still uses the memory
-        current.wait_stream(named)
+        queue_behind(current.cuda_stream, named.cuda_stream, device.index)
 
 
 def let_wait(producer: object, device: torch.device) -> None:
@@ -74,9 +74,9 @@ def let_wait(producer: object, device: torch.device) -> None:
     """
     import torch
 
-    event = torch.cuda.current_stream(device).record_event()
+    current, index = torch.cuda.current_stream(device), device.index
     cupy = sys.modules.get("cupy")
     if cupy is not None and isinstance(producer, cupy.ndarray):
-        stream_on(device, cupy.cuda.get_current_stream(device.index)).wait_event(event)
+        queue_behind(cupy.cuda.get_current_stream(index).ptr, current.cuda_stream, index)
     else:
-        event.synchronize()
+        current.synchronize()
