@@ -18,7 +18,8 @@ import pytest
 
 import interop
 from interop._planning.step import hand_off
-from interop.plugin import make_spec
+from interop._request.request import Request
+from interop.plugin import Declined, make_spec
 
 torch = pytest.importorskip("torch", reason="torch is not installed here")
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed here")
@@ -26,6 +27,7 @@ jax = pytest.importorskip("jax", reason="JAX is not installed here")
 
 from interop_plugins.cupy import hand_offs, loans  # noqa: E402
 from interop_plugins.cupy import offers as cupy_offers  # noqa: E402
+from interop_plugins.jax import dense as jax_dense  # noqa: E402
 from interop_plugins.jax import offers as jax_offers  # noqa: E402
 from interop_plugins.protocols import offers as interface_offers  # noqa: E402
 from interop_plugins.torch import cuda  # noqa: E402
@@ -101,8 +103,8 @@ def streams(monkeypatch: pytest.MonkeyPatch) -> Streams:
     monkeypatch.setattr(torch_offers, "_export", lambda: export)
     monkeypatch.setattr(
         torch_offers,
-        "_let_wait",
-        lambda handle, index: streams.waits.append(f"{handle} waits on {index}"),
+        "queue_behind",
+        lambda *handles: streams.waits.append("{} waits for {} on {}".format(*handles)),
     )
     return streams
 
@@ -201,6 +203,12 @@ def test_the_memory_lives_as_long_as_the_array(streams: Streams) -> None:
     assert freed == [1]
 
 
+def _short(tensor: Any) -> Any:
+    """Return a tensor whose storage has been shrunk to half of it."""
+    tensor.untyped_storage().resize_(len(tensor.untyped_storage()) // 2)
+    return tensor
+
+
 def _unaligned() -> Any:
     return torch.from_numpy(np.zeros(17, "uint8")[1:].view("float32"))
 
@@ -215,6 +223,9 @@ def _unaligned() -> Any:
         ("no elements", lambda: torch.ones(0, 3)),
         ("zeros that are not stored", lambda: torch._efficientzerotensor((3,))),
         ("alignment", _unaligned),
+        ("storage", lambda: _short(torch.ones(64, 64))),
+        ("storage of a transposed tensor", lambda: _short(torch.ones(64, 64).t())),
+        ("storage of every second column", lambda: _short(torch.ones(64, 64)[:, ::2])),
     ],
 )
 def test_torch_offers_no_odd_value(streams: Streams, guard: str, make: Callable[[], Any]) -> None:
@@ -509,7 +520,7 @@ def test_cupy_takes_torchs_memory_for_a_named_stream(streams: Streams, order: li
     """The stream waits for torch's and is lent the memory; it has its place beside CuPy's own."""
     lent = cupy_offers.adopt(torch_offers.offer, OnDevice(torch.ones(3), index=1), stream=NAMED)
     assert lent == ("lent", NAMED)
-    assert order == ["55 waits on 1", "before 55", "after 55"]
+    assert order == ["55 waits for 0 on 1", "before 55", "after 55"]
 
 
 def test_cupy_takes_torchs_memory_for_torchs_own_stream(streams: Streams, order: list[str]) -> None:
@@ -643,6 +654,8 @@ def test_interfaces_are_taken_for_a_named_stream(monkeypatch: pytest.MonkeyPatch
 class JaxArray:
     """A JAX array on a device that notes for which stream it is exported."""
 
+    itemsize = 4
+
     def __init__(self, dtype: str = "float32", device_type: int = CUDA) -> None:
         self.sharding = "on cuda:1"
         self.dtype = SimpleNamespace(name=dtype)
@@ -673,17 +686,41 @@ def test_jax_is_told_the_stream_of_torch(
     assert array.streams == [named]
 
 
-def test_jax_lends_to_cupy(
+def test_jax_needs_no_loan(
     streams: Streams, jax_on_device: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """JAX works on streams of its own, so that the array holds the loan of the planned step."""
+    """Nobody writes JAX's memory, so that no later step on the array makes the host wait for it."""
     monkeypatch.setattr(cupy_offers, "_current_stream", lambda: lambda index: stream)
-    stream, array = SimpleNamespace(ptr=99, __cuda_stream__=lambda: (0, 99)), JaxArray()
-    lent = cupy_offers.adopt(jax_offers.offer, array)
-    assert isinstance(lent.data.mem._owner, loans._Loan)
-    assert lent.data.mem._owner._lent.array.data.ptr == lent.data.ptr
-    assert array.streams == [99]
-    assert lent.shape == (3, 4)
+    monkeypatch.setattr(jax, "Array", JaxArray)
+    stream, value = SimpleNamespace(ptr=99, __cuda_stream__=lambda: (0, 99)), JaxArray()
+    array = cupy_offers.adopt(jax_offers.offer, value)
+    assert not isinstance(getattr(array.data.mem, "_owner", None), loans._Loan)
+    assert value.streams == [99]
+    assert array.shape == (3, 4)
+    assert loans.lend(array, value, stream) is array  # neither does the planned step lend it
+    monkeypatch.setattr(loans, "working", lambda device, stream: nullcontext(None))
+    with loans.reading(array, None):  # where a stream would be waited for
+        pass
+
+
+def test_a_copy_of_jaxs_memory_is_waited_for(
+    streams: Streams, jax_on_device: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The array may be dropped once the call has returned, and JAX uses its memory again then."""
+    waits: list[str] = []
+    stream = SimpleNamespace(ptr=99, synchronize=lambda: waits.append("the host"))
+    monkeypatch.setattr(cupy_offers, "working", lambda device, named: nullcontext(stream))
+    monkeypatch.setattr(
+        cupy_offers,
+        "_share",
+        lambda: (
+            lambda capsule: SimpleNamespace(
+                data=SimpleNamespace(device=0), copy=lambda order: "the copy"
+            )
+        ),
+    )
+    assert cupy_offers.copy_adopted(jax_offers.offer, JaxArray()) == "the copy"
+    assert waits == ["the host"]
 
 
 def test_jax_offers_what_lies_on_one_device(streams: Streams) -> None:
@@ -715,7 +752,7 @@ def from_dlpack(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         producer.__dlpack__(stream=JAXS, max_version=(1, 3))
         return results[-1]
 
-    monkeypatch.setattr(jax_offers, "from_dlpack", share)
+    monkeypatch.setattr(jax_offers, "_from_dlpack", lambda: share)
     return results
 
 
@@ -726,7 +763,7 @@ def test_torch_to_jax(streams: Streams, from_dlpack: list[Any], stream: int) -> 
     value = OnDevice(torch.ones(3, 4), index=1)
     value.__dlpack_device__ = lambda: (CUDA, 1)  # type: ignore[attr-defined]
     assert jax_offers.adopt(torch_offers.offer, value) is from_dlpack[-1]
-    assert streams.waits == ([] if stream == JAXS else [f"{JAXS} waits on 1"])
+    assert streams.waits == ([] if stream == JAXS else [f"{JAXS} waits for {stream} on 1"])
 
 
 def test_jax_refuses_what_is_not_offered(streams: Streams, from_dlpack: list[Any]) -> None:
@@ -743,17 +780,78 @@ def test_jax_is_asked_for_nothing_of_the_host(streams: Streams) -> None:
     assert jax_offers.adopt(torch_offers.offer, JaxArray(device_type=1)) is NotImplemented
 
 
-def test_jax_gives_no_other_order_of_elements(
-    streams: Streams, from_dlpack: list[Any], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("guard", "make"),
+    [
+        ("order", lambda: torch.ones(4, 3).t()),
+        ("address", lambda: torch.ones(13)[1:].view(3, 4)),
+        ("64 bits", lambda: torch.ones(3, 4, dtype=torch.int64)),
+    ],
+)
+def test_jax_adopts_only_what_it_computes_with(
+    streams: Streams, from_dlpack: list[Any], guard: str, make: Callable[[], Any]
 ) -> None:
-    """XLA would keep the layout of a transposed tensor; the planned route copies it in C order."""
-    monkeypatch.setattr(jax_offers, "is_compact", lambda array: array is not from_dlpack[-1])
-    value = OnDevice(torch.ones(4, 3).t(), index=1)
+    """XLA takes addresses that are multiples of 16 bytes, keeps other orders, and narrows 64 bits."""
+    value = OnDevice(make(), index=1)
     value.__dlpack_device__ = lambda: (CUDA, 1)  # type: ignore[attr-defined]
-    assert jax_offers.adopt(torch_offers.offer, value) is NotImplemented
+    assert hand_off(jax_offers.adopt, torch_offers.offer)(value) is NotImplemented
+    strides, address = ((16, 4), 4) if guard == "address" else ((4, 12), 0)
+    array = Array(strides=strides, ptr=0x7F0000000000 + address)
+    if guard != "64 bits":
+        assert cupy_offers.offer(array, lambda index: JAXS, True, 16) is NotImplemented
+        assert array.streams == []
+
+
+@pytest.mark.parametrize("framework", ["torch", "cupy"])
+def test_an_address_that_xla_refuses_is_copied_by_its_own_framework(
+    loaded: interop.Interop, monkeypatch: pytest.MonkeyPatch, framework: str
+) -> None:
+    """The step that shares declines it before JAX sees it, and the next one copies it first."""
+    tensor = torch.arange(13.0)[1:]
+
+    class Producer:
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return CUDA, 0
+
+        def __dlpack__(self, **_: object) -> Any:
+            return capsule_of(tensor)
+
+    monkeypatch.setattr(jax.dlpack, "from_dlpack", lambda producer: producer.__dlpack__())
+    with pytest.raises(Declined, match="not aligned to 16 bytes"):
+        jax_dense.from_dlpack(Producer())
+    spec = make_spec(framework, "float32", device="cuda:0", shape=(12,))
+    loaded.plan(spec, "jax")
+    planner, declined = loaded._engine._planner, set()
+    labels = []
+    for _ in range(8):
+        route = planner.route(spec, Request(("jax",)), frozenset(declined))
+        if route is None:
+            break
+        labels.append([step.label for step in route[1]])
+        declined.add(next(s for s in route[1] if s.after.format == "jax").origin)
+    assert labels[0] == ["jax_from_dlpack"]
+    assert ["jax_copy_from_dlpack"] in labels
+
+    copied: list[Any] = []
+    monkeypatch.setattr(
+        jax_dense.interop, "convert", lambda value, like, copy: copied.append(like) or "copied"
+    )
+    monkeypatch.setattr(jax_dense, "from_dlpack", lambda value: value)
+    assert jax_dense.copy_from_dlpack(tensor) == "copied"
+    assert copied[0] is tensor
 
 
 # ---------------------------------------------------------------------- the interface
+
+
+@pytest.mark.usefixtures("driver")
+def test_cupy_adopts_no_memory_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of such an address CuPy knows no device, and the next kernel that reads it would fail."""
+    memory = SimpleNamespace(device_id=-2)
+    monkeypatch.setattr(cupy.cuda, "UnownedMemory", lambda address, nbytes, owner: memory)
+    value = Shown(np.zeros(3, "float32"))
+    for adopt in (cupy_offers.adopt_interface, cupy_offers.copy_adopted_interface):
+        assert hand_off(adopt, interface_offers.offer)(value) is NotImplemented
 
 
 class Shown:
@@ -779,6 +877,13 @@ def driver(monkeypatch: pytest.MonkeyPatch, streams: Streams) -> None:
     stream = SimpleNamespace(ptr=CUPYS, __cuda_stream__=lambda: (0, CUPYS))
     found = SimpleNamespace(device=1)
     monkeypatch.setattr(runtime, "pointerGetAttributes", lambda address: found)
+    memory = cupy.cuda.UnownedMemory
+
+    def unowned(address: int, nbytes: int, owner: Any, index: int = -1) -> Any:
+        # Without an index CuPy asks the driver, which is not here.
+        return memory(address, nbytes, owner, found.device if index < 0 else index)
+
+    monkeypatch.setattr(cupy.cuda, "UnownedMemory", unowned)
     monkeypatch.setattr(hand_offs, "working", lambda device, named: nullcontext(stream))
     monkeypatch.setattr(cupy.cuda, "Device", lambda index: index)
 
@@ -823,7 +928,7 @@ def calls_of(function: Callable[[], Any]) -> int:
 def test_a_warm_interface_takes_few_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """What follows from dtype, shape and strides is worked out once: the pointer alone is checked."""
     monkeypatch.setattr(torch, "as_tensor", lambda memory, device: memory)
-    monkeypatch.setattr(cuda, "_device_of", lambda address: 0)
+    monkeypatch.setattr(cuda, "device_of", lambda address: 0)
     for adopt in (cuda.adopt_interface, cupy_offers.adopt_interface):
         path = hand_off(adopt, interface_offers.offer)
         value, other = Shown(np.ones((3, 4), "float32")), Shown(np.ones((3, 4), "float32"))
@@ -842,7 +947,7 @@ def test_torch_adopts_an_interface_from_one_look(monkeypatch: pytest.MonkeyPatch
         return torch.zeros(3)
 
     monkeypatch.setattr(torch, "as_tensor", as_tensor)
-    monkeypatch.setattr(cuda, "_device_of", lambda address: 1)
+    monkeypatch.setattr(cuda, "device_of", lambda address: 1)
     value = Shown(np.zeros(3, "float32"))
     assert cuda.adopt_interface(interface_offers.offer, value).shape == (3,)
     assert value.looks == 1

@@ -48,13 +48,14 @@ def _handle(index: int) -> int:
     return handle
 
 
-def offer(value: CupyArray, stream_of: StreamOf, waits: bool) -> Offer | Any:
+def offer(value: CupyArray, stream_of: StreamOf, waits: bool, block: int = 0) -> Offer | Any:
     """Return a capsule of an array that lies forwards, or `NotImplemented`: see `Advanced`."""
     data = value.data
     if (
         not value.size
         or data.ptr % value.itemsize
-        or (not value.flags.c_contiguous and min(value.strides) < 0)
+        or (not value.flags.c_contiguous and (block or min(value.strides) < 0))
+        or (block and data.ptr % block)
     ):
         return NotImplemented
     index = data.device_id
@@ -116,8 +117,9 @@ def adopt_interface(
     length = prod(shape) * dtype.itemsize
     if strides is not None:
         _, length = extent(address, shape, strides, dtype.itemsize)
-    index = cupy.cuda.runtime.pointerGetAttributes(address).device
-    memory = cupy.cuda.UnownedMemory(address, length, borrow(value), index)
+    memory = cupy.cuda.UnownedMemory(address, length, borrow(value))  # which asks for the device
+    if memory.device_id < 0:  # it is the host's, and the next kernel that reads it would fail
+        return NotImplemented
     array = cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0), strides)
     if stream is None:
         return array

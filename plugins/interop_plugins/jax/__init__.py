@@ -339,6 +339,18 @@ def _others_to_jax() -> Iterator[Conversion]:
         cost=Cost(3.6e-5),  # of memory on an H200
         name="jax_from_dlpack",
     )
+    yield Conversion(
+        "dlpack",
+        "jax",
+        dense.copy_from_dlpack,
+        dtypes=DLPACK_DTYPES,
+        devices=_DLPACK_DEVICES,
+        takes=_IMMUTABLE,
+        adds=_IMMUTABLE,
+        effects=COPY,
+        cost=Cost(1.2e-4, 1e12),  # more than to copy first: it is for addresses, which no plan sees
+        name="jax_copy_from_dlpack",
+    )
 
 
 def _within_jax() -> Iterator[Conversion]:

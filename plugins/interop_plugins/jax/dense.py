@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import interop
-from interop.errors import DeviceError
+from interop.errors import DeviceError, HandOffError, InteropError
 from interop.kit import (
     CastErrors,
     CheckedProducer,
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: XLA shares host memory that is aligned to this many bytes, and copies any other.
 _ALIGNMENT = 64
+#: XLA computes with memory of a device that is aligned to this many bytes, and with no other.
+BLOCK = 16
 #: From this many bytes on it pays to make such memory here.
 _LARGE = 2**16
 
@@ -375,13 +377,15 @@ def _torch_dtypes() -> frozenset[object]:
 
 
 def upload(value: NumpyArray, *, device: str) -> Array:
-    """Return an array on another device with a NumPy array's elements, complete on return."""
+    """Return an array on another device with a NumPy array's elements, which may be overwritten."""
     import jax
 
     _check_width(value.dtype)
-    copied: Array = jax.device_put(value, _device(device))
-    # JAX reads the memory some time later, and before that its owner may write to it.
-    return copied.block_until_ready()
+    # JAX reads the memory some time later, and before that its owner may write to it. To wait takes
+    # longer than to copy a few numbers.
+    is_small = value.nbytes < _LARGE
+    copied: Array = jax.device_put(value.copy() if is_small else value, _device(device))
+    return copied if is_small else copied.block_until_ready()
 
 
 def _device(name: str) -> Device:
@@ -415,9 +419,25 @@ def from_dlpack(value: object) -> Array:
     import jax
 
     dtypes = DLPACK_DTYPES - unsupported_now()
-    producer = CheckedProducer(value, dtypes=dtypes, device_types=_DEVICE_TYPES)
-    array: Array = jax.dlpack.from_dlpack(producer)
+    producer = CheckedProducer(value, alignment=BLOCK, dtypes=dtypes, device_types=_DEVICE_TYPES)
+    try:
+        array: Array = jax.dlpack.from_dlpack(producer)
+    except HandOffError as reason:  # there may be a copy that JAX can take
+        raise Declined(str(reason)) from reason
     return array
+
+
+def copy_from_dlpack(value: object) -> Array:
+    """Return an array over a copy that the producer's own framework makes, where JAX can take it.
+
+    XLA shares memory at any address of a device, and then refuses to compute with it.
+    """
+    try:
+        owned = interop.convert(value, like=value, copy=True)
+    except InteropError as reason:
+        msg = f"its own framework does not copy it: {reason}"
+        raise Declined(msg) from reason
+    return from_dlpack(owned)
 
 
 # ---------------------------------------------------------------------- within JAX

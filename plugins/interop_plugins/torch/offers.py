@@ -9,10 +9,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from interop.kit import take_offer
+from interop.kit import queue_behind, take_offer
 
 from .dense import cast
-from .streams import let_wait, stream_on, working
+from .describe import is_short
+from .streams import let_wait, working
 
 if TYPE_CHECKING:
     import torch
@@ -53,9 +54,10 @@ def _handle() -> StreamOf:
     return raw or (lambda index: torch.cuda.current_stream(index).cuda_stream)
 
 
-def offer(value: Tensor, stream_of: StreamOf, waits: bool) -> Offer | Any:
+def offer(value: Tensor, stream_of: StreamOf, waits: bool, block: int = 0) -> Offer | Any:
     """Return a capsule of a plain tensor on a device, or `NotImplemented`: see `Advanced`."""
-    # A tensor without elements, or whose elements are not stored, has no address.
+    # A tensor without elements, or whose elements are not stored, has no address. One may have
+    # more elements than its storage, which was resized, has room for.
     if (
         value.layout is not _strided()
         or not value.is_cuda
@@ -63,23 +65,25 @@ def offer(value: Tensor, stream_of: StreamOf, waits: bool) -> Offer | Any:
         or value.is_neg()
         or not (address := value.data_ptr())
         or address % value.itemsize
+        or _is_odd(value, address, block)
     ):
         return NotImplemented
     index = value.get_device()
-    handle = stream_of(index)
-    together = handle == _handle()(index)
+    handle, own = stream_of(index), _handle()(index)
+    together = handle == own
     if not together:
         if not waits:
             return NotImplemented
-        _let_wait(handle, index)
+        queue_behind(handle, own, index)
     return _export()(value.detach() if value.requires_grad else value), index, together
 
 
-def _let_wait(handle: int, index: int) -> None:
-    """Let a stream wait for what torch's current one has queued."""
-    import torch
-
-    stream_on(index, handle).wait_stream(torch.cuda.current_stream(index))
+def _is_odd(value: Tensor, address: int, block: int) -> bool:
+    """Tell whether a tensor is longer than its storage, or no block at a multiple of `block`."""
+    if not value.is_contiguous():
+        return bool(block) or is_short(value)
+    reach = value.storage_offset() * value.itemsize + value.nbytes
+    return len(value.untyped_storage()) < reach or (block > 0 and address % block != 0)
 
 
 def adopt(offer: Callable[..., Any], value: object, *, stream: object = None) -> Any:
