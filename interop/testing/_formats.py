@@ -71,6 +71,8 @@ _NARROW = re.compile(r"^(u?int|float)[1-7](_|$)")
 _PLAIN_TYPES = (bool, int, float, complex, str, type(None))
 #: Errors that mean a mistake in a function, not a refusal.
 _MISTAKES = (AttributeError, LookupError, NameError, TypeError)
+#: Traits that a value with a fast key may have.
+_KEYED = frozenset({"grad", "noncontiguous", "fortran", "negative_strides"})
 #: Variants that change the numbers of the value.
 _OTHER_NUMBERS = frozenset({"broadcast", "scalar", "zero_tensor", "meta", "masked", "nested"})
 
@@ -452,7 +454,8 @@ class _Format:
             if key is None or not self._registry.is_plain(kind, self._format):
                 continue
             other = specs.setdefault((kind, key), spec)
-            problem = f"gives {spec} a key, although it is not plain" if spec.traits else ""
+            is_odd = bool(spec.traits - _KEYED)
+            problem = f"gives {spec} a key, although it is not plain" if is_odd else ""
             if spec_class(other) != spec_class(spec):
                 problem = f"gives {other} and {spec} the same key"
             address, memory = self._format.advanced.address, self._format.memory

@@ -44,7 +44,7 @@ CHECKS: dict[str, str] = {
     "memory": "the numbers lie at the addresses that it reports",
     "variants": "odd values can be made, are described as such, and hold the same numbers",
     "fast_path": "the fast path, and a batch, return what the planned route does, or nothing",
-    "fast_key": "plain values with the same key have the same plans, and odd ones have no key",
+    "fast_key": "values with the same key have the same plans, and odd ones have no key",
     "copy": "copy=True gives memory of its own, and copy=False a view or a refusal",
     "components": "a value unpacked and packed again, or rebuilt from its components, is the same",
     "wrapper": "what is unwrapped holds the numbers, and wrapped again it has the same labels",

@@ -330,10 +330,8 @@ PLANNED: dict[str, tuple[Callable[[], Any], str]] = {
     "array": (lambda: np.ones(4), "several stream"),
     "small array of bits": (lambda: torch.ones(4, dtype=torch.bfloat16), "python several stream"),
     "tensor": (lambda: torch.ones(4), "several stream"),
-    "tensor in a graph": (
-        lambda: torch.ones(4, requires_grad=True),
-        "same allow copy device dtype forbid like sparse several stream to-copy writable",
-    ),
+    "tensor in a graph": (lambda: torch.ones(4, requires_grad=True), "several stream"),
+    "transposed tensor": (lambda: torch.ones(4, 2).t(), "several stream"),
     "conjugate": (
         lambda: torch.ones(4, dtype=torch.complex64).conj(),
         "same share allow copy device dtype forbid like python several sparse stream to-copy writable",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from interop.kit import EMPTY, dtype_name, extent, stride_traits
@@ -37,7 +39,9 @@ def describe(value: CupyArray) -> Spec:
         A dtype that is not one of numbers is named as NumPy names it, so that nothing takes it.
     """
     dtype = value.dtype
-    traits = EMPTY if value.flags.c_contiguous else _stride_traits(value)
+    traits = EMPTY
+    if not value.flags.c_contiguous:
+        traits = _stride_traits(value.shape, value.strides, value.itemsize)
     if type(value) not in _plain_types and _is_subclass(value):
         traits = traits | {"subclass"}
     return Spec(
@@ -50,16 +54,22 @@ def describe(value: CupyArray) -> Spec:
     )
 
 
-def _stride_traits(value: CupyArray) -> frozenset[str]:
-    return stride_traits(value.shape, value.strides, value.itemsize)
+_stride_traits = lru_cache(maxsize=1024)(stride_traits)
 
 
-def fast_key(value: CupyArray) -> tuple[DType, int, int, int] | None:
-    """Return what tells one plain array from another, or None for one that is not plain."""
+def fast_key(value: CupyArray) -> tuple[Hashable, ...] | None:
+    """Return what tells one array from another, or None for one without elements of its own.
+
+    Whatever is no C-ordered block has a longer key.
+    """
     nbytes = value.nbytes
-    if not nbytes or not value.flags.c_contiguous:
+    if not nbytes:
         return None
-    return value.dtype, value.data.device_id, value.ndim, nbytes.bit_length() >> 1
+    key = value.dtype, value.data.device_id, value.ndim, nbytes.bit_length() >> 1
+    if value.flags.c_contiguous:
+        return key
+    traits = _stride_traits(value.shape, value.strides, value.itemsize)
+    return None if "broadcast" in traits else (*key, traits)
 
 
 def _is_subclass(value: CupyArray) -> bool:

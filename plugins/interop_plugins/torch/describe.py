@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cache, lru_cache
 from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -115,18 +115,20 @@ def describe(value: Tensor) -> Spec:
     return Spec("torch", name, device, shape, traits, value.nbytes)
 
 
-def fast_key(value: Tensor) -> tuple[torch.dtype, torch.device | bool, int, int] | None:
-    """Return what tells one plain tensor from another, or None for one that is not plain."""
+def fast_key(value: Tensor) -> tuple[Hashable, ...] | None:
+    """Return what tells one tensor from another, or None for one whose elements are not all there.
+
+    Whatever is no C-ordered block, or requires a gradient, has a longer key.
+    """
     dtype = value.dtype
     try:
         _, mask, is_complex = _dtypes[dtype]
         address, nbytes = value.data_ptr(), value.nbytes
+        is_block = value.is_contiguous()
         if (
-            value.requires_grad
-            or not address
+            not address
             or address & mask
-            or len(value.untyped_storage()) < value.storage_offset() * (mask + 1) + nbytes
-            or not value.is_contiguous()
+            or (len(value.untyped_storage()) < value.storage_offset() * (mask + 1) + nbytes)
             or value.is_neg()
             or (is_complex and value.is_conj())
             or _forward_ad()._current_level >= 0
@@ -135,7 +137,11 @@ def fast_key(value: Tensor) -> tuple[torch.dtype, torch.device | bool, int, int]
     except (KeyError, RuntimeError):  # it is sparse, or inside a transform of functorch
         return None
     # A device takes longer to hash than True.
-    return dtype, value.is_cpu or value.device, value.ndim, nbytes.bit_length() >> 1  # `size_class`
+    key = dtype, value.is_cpu or value.device, value.ndim, nbytes.bit_length() >> 1  # `size_class`
+    if is_block:
+        return (*key, True) if value.requires_grad else key
+    gaps = _gaps(value.shape, value.stride())
+    return None if "broadcast" in gaps or is_short(value) else (*key, value.requires_grad, gaps)
 
 
 def are_plain(values: Sequence[Tensor]) -> bool:
@@ -176,10 +182,7 @@ def _memory_traits(value: Tensor, address: int, mask: int) -> set[str]:
     """Return the traits of a tensor of plain memory, whose address is 0 if it has none."""
     traits: set[str] = set()
     if not value.is_contiguous():
-        shape, strides = tuple(value.shape), value.stride()
-        traits |= stride_traits(shape, strides, 1) | {"noncontiguous"}
-        if overlaps(shape, strides):
-            traits.add("broadcast")
+        traits |= _gaps(value.shape, value.stride())
     if value.is_neg():
         traits.add("neg")
     if value.is_conj():
@@ -189,12 +192,23 @@ def _memory_traits(value: Tensor, address: int, mask: int) -> set[str]:
     return traits | (_missing_memory(value) if not address else short_memory(value))
 
 
+@lru_cache(maxsize=1024)
+def _gaps(shape: tuple[int, ...], strides: tuple[int, ...]) -> frozenset[str]:
+    """Return the traits of what is no C-ordered block."""
+    traits = stride_traits(shape, strides, 1) | {"noncontiguous"}
+    return traits | {"broadcast"} if overlaps(shape, strides) else traits
+
+
 def short_memory(value: Tensor) -> set[str]:
-    """Return the trait of a tensor that is longer than its storage, which may have been resized."""
+    """Return the trait of a tensor that is longer than its storage."""
+    return {"no_storage"} if is_short(value) else set()
+
+
+def is_short(value: Tensor) -> bool:
+    """Tell whether a tensor is longer than its storage, which may have been resized."""
     start, nbytes = _extent(value)
     storage = value.untyped_storage()
-    is_short = value.numel() and start + nbytes > storage.data_ptr() + len(storage)
-    return {"no_storage"} if is_short else set()
+    return bool(value.numel()) and start + nbytes > storage.data_ptr() + len(storage)
 
 
 def _missing_memory(value: Tensor) -> set[str]:
