@@ -78,7 +78,7 @@ def bundled_spec(source: str) -> Spec:
 
 def forget(mine: Interop) -> None:
     """Make an instance forget its routes, but not its graph. Users cannot do that."""
-    mine._cache.clear()
+    mine._converters.forget()
 
 
 def forget_graph(mine: Interop) -> None:
@@ -107,4 +107,4 @@ def _describe(value: object) -> Spec:
 
 def kept_routes(mine: Interop) -> int:
     """Return how many routes an instance has in its cache."""
-    return sum(len(table.plans) for table in mine._cache._tables.values())
+    return sum(len(table.plans) for table in mine._converters._by_request.values())

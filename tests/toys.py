@@ -67,5 +67,5 @@ def labels(route: Route) -> list[str]:
 
 def forget(mine: Interop) -> Interop:
     """Make an instance forget its routes and fast paths, as a new one has none, and return it."""
-    mine._cache.clear()
+    mine._converters.forget()
     return mine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import UserList, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial, wraps
 from inspect import (
     Parameter,
@@ -15,16 +15,17 @@ from inspect import (
     isgeneratorfunction,
     signature,
 )
+from types import MappingProxyType
 from typing import Any, TypeAlias, get_origin
 
+from interop._execution.converter import Converter, Converters
 from interop._model.device import ordinary
 from interop._model.extension import Autodiff, Pullback
 from interop._model.format import Format
 from interop._model.frames import shortened
 from interop._model.spec import Spec
 from interop._model.suggestion import listed
-from interop._model.typing import Value, ValueFunction
-from interop._planning.cache import NO_PATH, FastPath, Paths
+from interop._model.typing import SCALARS, Value, ValueFunction
 from interop._planning.goals import keeps_elements
 from interop._registry.registry import Registry
 from interop._request.keywords import Keywords
@@ -32,8 +33,7 @@ from interop._request.policy import block, effect_names
 from interop.errors import BadRequestError, InteropError, RefusedError
 
 from .leaves import Located, is_array, is_list_of_numbers, is_of_numbers, reader
-from .requests import Requests
-from .tree import SCALARS, Tree
+from .tree import Tree
 
 #: The names that lead to a leaf.
 _Path: TypeAlias = tuple[Any, ...]
@@ -59,17 +59,17 @@ class _Flat:
 
     #: The numbers of the arrays that are converted.
     converted: tuple[int, ...]
-    path: FastPath
+    path: Any
     #: Tells of an array whether its history is recorded, which the path would drop; see `Autodiff`.
     recorded: ValueFunction | None
     #: The number of the first array.
     first: int
-    #: The fast paths of results.
-    back: Paths
+    #: Converts results.
+    back: Converter
     #: Whether a result is on the device of the first array only if that is compared.
     compares: bool
     #: Those that results of some types have taken; None for what is given back as it is.
-    results: dict[type, FastPath]
+    results: dict[type, Any]
 
 
 def accepting(calls: Calls) -> Callable[..., Value]:
@@ -80,16 +80,19 @@ def accepting(calls: Calls) -> Callable[..., Value]:
     @wraps(function)
     def accepted(*args: Any, **kwargs: Any) -> Value:
         # This is the whole overhead if no argument needs converting.
-        if calls.block.get() is None and calls.version == calls.registry.version:
-            values = (*args, *kwargs.values()) if kwargs else args
-            types = (type(args[0]),) if len(values) == 1 == len(args) else tuple(map(type, values))
+        if calls.block.get() is None:
+            is_alone = len(args) == 1 and not kwargs
+            types = type(args[0]) if is_alone else (*map(type, args), *map(type, kwargs.values()))
             flat = calls.flat.get(types)
             if flat is not None:
                 if not flat.converted:
                     result = function(*args, **kwargs)
                     own = flat.results.get(type(result), NotImplemented) is None
-                    return result if own else calls.back(result, flat, values)
-                result = calls.fast(flat, values, len(args), kwargs)
+                    return result if own else calls.back(result, flat, (*args, *kwargs.values()))
+                if is_alone:
+                    result = calls.fast_alone(flat, args[0])
+                else:
+                    result = calls.fast(flat, (*args, *kwargs.values()), len(args), kwargs)
                 if result is not NotImplemented:
                     return result
         try:
@@ -206,85 +209,11 @@ def _once(convert: Callable[..., Value]) -> Callable[..., Value]:
 
     def convert_once(x: Value, *spec: Spec) -> Value:
         if id(x) not in converted:
-            converted[id(x)] = (
-                x,
-                convert(x, *spec),
-            )  # the array lives on, so that no other gets its `id`
+            result = convert(x, *spec)
+            converted[id(x)] = x, result  # the array lives on, so that no other gets its `id`
         return converted[id(x)][1]
 
     return convert_once
-
-
-class _Caller:
-    """The caller's kind of arrays, in which results are given back.
-
-    If the caller's array is sparse or quantized, dense results get the kind of its components.
-    """
-
-    def __init__(self, calls: Calls, array: Value, spec: Spec) -> None:
-        self._registry = calls.registry
-        self._convert = calls.convert_result
-        self._function = calls.function
-        #: The caller's first array.
-        self.array = array
-        self.device = ordinary(spec.device)
-        format_ = self._registry.formats[spec.format]
-        self.framework = format_.framework
-        dense = spec.format if format_.is_dense else format_.component_format or spec.format
-        self.format = self._registry.formats[dense]
-
-    def returned(self, result: Value) -> Value:
-        """Return the result of a function, with its arrays converted to the caller's kind."""
-        tree = Tree(result, partial(is_array, self._registry), self._registry.containers)
-        values, back = tree.values, _once(self.back)
-        for place in _array_specs(self._registry, tree):
-            with Located(partial(tree.path, place), self._named):
-                values[place] = back(values[place])
-        return tree.rebuilt()
-
-    def _named(self, path: _Path) -> _Path:
-        """Return the path to an array in the result, with the name of the function."""
-        return (f"the result of {getattr(self._function, '__name__', 'the function')}", *path)
-
-    def back(self, value: Value, *, dtype: str | None = None) -> Value:
-        """Return an array from the function, converted to the caller's kind."""
-        spec = self._registry.describe(value)
-        target = self._counterpart(spec)
-        if target is None or target == spec.format:
-            return value
-        formats = self._registry.formats
-        if not is_of_numbers(self._registry, spec) and not keeps_elements(
-            spec, formats[spec.format], formats[target]
-        ):
-            return value
-        if dtype is None and spec.device == self.device:  # a target alone may take a fast path
-            result = self._convert(value, target)
-        else:
-            result = self._convert(value, target, dtype=dtype, device=self.device)
-        return self._registry.relabelled(result, self.array)
-
-    def _counterpart(self, spec: Spec) -> str | None:
-        """Return the caller's format for a result: one of the same layout if there is one.
-
-        Otherwise it is the dense format, or another one of the framework that has as many axes. It
-        is None where the caller's values are only ever read: what has no format but a protocol.
-        """
-        formats, attainable = self._registry.formats, self._registry.attainable
-        layout = formats[spec.format].layout
-        if layout is None and self.format.name in attainable and _has_axes(self.format, spec):
-            return self.format.name
-        own = [
-            f for f in formats.values() if f.framework == self.framework and f.name in attainable
-        ]
-        same_layout = (f.name for f in own if layout is not None and f.layout == layout)
-        own.sort(key=lambda f: f is not self.format)  # the caller's own comes first
-        dense = (f.name for f in own if f.is_dense and _has_axes(f, spec))
-        return next(same_layout, None) or next(dense, None)
-
-
-def _has_axes(format_: Format, spec: Spec) -> bool:
-    """Tell whether values of a format can have as many axes as a spec has."""
-    return format_.ndims is None or len(spec.shape) in format_.ndims
 
 
 class Calls:
@@ -294,7 +223,7 @@ class Calls:
 
     Parameters
     ----------
-    requests : Requests
+    converters : Converters
         Those of an instance whose plugins are loaded.
     convert : callable
         `Interop.convert` of that instance.
@@ -309,7 +238,7 @@ class Calls:
 
     def __init__(  # noqa: PLR0917 - made in one place
         self,
-        requests: Requests,
+        converters: Converters,
         convert: Callable[..., Value],
         function: Callable[..., Value],
         keywords: Keywords,
@@ -319,9 +248,9 @@ class Calls:
     ) -> None:
         _check_function(function)
         self.function = function
-        self.registry = requests.registry
+        self.registry = converters.registry
         self.block = block
-        self._requests = requests
+        self._converters = converters
         self._keywords = keywords
         self._grad = grad
         self._lists = lists
@@ -335,13 +264,16 @@ class Calls:
         #: Of the request, results have the policy alone.
         self._policy = {name: named[name] for name in ("allow", "forbid") if name in named}
         self.convert_result = partial(convert, **self._policy) if self._policy else convert
-        self._is_method = next(iter(_parameters(function)), None) in {"self", "cls"}
         self._may_cut = "detach" in effect_names(keywords.allow, "allow")
+        self._is_method = next(iter(_parameters(function)), None) in {"self", "cls"}
         self._has_one_request = not (grad or isinstance(keywords.dtype, Mapping))
         #: By the types of the arguments.
-        self.flat: dict[tuple[type, ...], _Flat] = {}
-        #: That of the registry for which all of this holds.
-        self.version = -1
+        self.flat: dict[type | tuple[type, ...], _Flat] = {}
+        converters.used(self)
+
+    def forget(self) -> None:
+        """Forget what was learnt of types of arguments."""
+        self.flat.clear()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._pickled()
@@ -360,16 +292,16 @@ class Calls:
         numbers = (place for place in own if is_of_numbers(registry, arrays[place]))
         first = next(numbers, next(iter(own or arrays)))
         spec = arrays[first]
-        caller = _Caller(self, arguments.values[first], spec)
-        call = _Call(registry, self.function, self._converted, arguments, arrays, caller)
+        caller = _Caller(self, arguments.values[first], spec, arguments, arrays)
         if not own:  # lists name no framework to which the result could go back
-            return call.one_way()
+            return caller.one_way()
         if self._grad:
             framework = registry.named(self._keywords.to)[0].partition(".")[0]
-            return call.differentiated(self.convert_result, framework)
-        result = call.plain()
+            return caller.differentiated(framework)
+        result = caller.plain()
         if self._has_one_request:
-            self._keep(caller, (*args, *kwargs.values()))
+            is_alone = len(args) == 1 and not kwargs
+            self._keep(caller, (*args, *kwargs.values()), is_alone=is_alone)
         return result
 
     def _is_array(self, value: Value) -> bool:
@@ -377,7 +309,7 @@ class Calls:
         is_list = self._lists and is_list_of_numbers(self.registry, value)
         return is_list or is_array(self.registry, value)
 
-    def _converted(self, value: Value, spec: Spec) -> Value:
+    def converted(self, value: Value, spec: Spec) -> Value:
         """Return an argument in the function's format, without cutting a history unasked."""
         answers = (a.recorded(value) for a in self._recorders if a.recorded)
         way = next(filter(None, answers), None) if "grad" in spec.traits else None
@@ -435,6 +367,25 @@ class Calls:
         named = dict(zip(kwargs, converted[count:], strict=True)) if kwargs else kwargs
         return self.back(self.function(*converted[:count], **named), flat, values)
 
+    def fast_alone(self, flat: _Flat, value: Value) -> Value:
+        """Return what `fast` does for one array alone."""
+        if flat.recorded is not None and flat.recorded(value):
+            return NotImplemented
+        try:
+            converted = flat.path(value)
+        except InteropError:  # raised again by code that can say which argument it is
+            return NotImplemented
+        if converted is NotImplemented:
+            return converted
+        result = self.function(converted)
+        path = flat.results.get(type(result))
+        if path is not None and not flat.compares:
+            with suppress(InteropError):  # raised again by code that can say where
+                returned = path(result)
+                if returned is not NotImplemented:
+                    return returned
+        return self.back(result, flat, (value,))
+
     def back(self, result: Value, flat: _Flat, values: tuple[Value, ...]) -> Value:
         """Return the function's result, converted to the kind of the argument that is an array."""
         kind = type(result)
@@ -457,7 +408,7 @@ class Calls:
                 return returned
         return _Caller(self, array, self.registry.describe(array)).returned(result)
 
-    def _keep(self, caller: _Caller, values: tuple[Value, ...]) -> None:
+    def _keep(self, caller: _Caller, values: tuple[Value, ...], *, is_alone: bool) -> None:
         """Keep the fast paths for arguments of these types, if they can be taken.
 
         They leave arrays where they are, and know no labels. A result has to be on the device of
@@ -467,35 +418,35 @@ class Calls:
         registry, kind = self.registry, type(caller.array)
         if block.get() is not None or caller.format.name not in registry.attainable:
             return
-        if self.version != registry.version:
-            self.flat.clear()
-            self.version = registry.version
-        table = self._requests.table(self._keywords)
-        formats = [caller.format, registry.formats[table.request.formats[0]]]
+        version = registry.version
+        converter = self._converters.converter(self._keywords)
+        formats = [caller.format, registry.formats[converter.request.formats[0]]]
         is_on_host = any(f.devices == ("cpu",) for f in formats)
-        types, path = tuple(map(type, values)), _staying(table.paths, kind)
+        types, path = tuple(map(type, values)), _staying(converter, kind)
         arrays = tuple(n for n, type_ in enumerate(types) if type_ is kind)
         if (
-            path is not NotImplemented
-            and caller.format.labels is None
-            and (is_on_host or hasattr(caller.array, "device"))
-            and arrays
-            and all(type_ is kind or type_ in SCALARS for type_ in types)
-            and len(self.flat) < _FLAT_CALLS
+            path is NotImplemented
+            or caller.format.labels is not None
+            or not (is_on_host or hasattr(caller.array, "device"))
+            or not arrays
+            or not all(type_ is kind or type_ in SCALARS for type_ in types)
+            or len(self.flat) >= _FLAT_CALLS
         ):
-            converted = () if path is None else arrays
-            back = self._requests.table(Keywords(caller.format.name, **self._policy))
-            own = (a.recorded for a in self._recorders if a.format == caller.framework)
-            recorded = next(own, None)
-            self.flat[types] = _Flat(
-                converted, path, recorded, arrays[0], back.paths, not is_on_host, {}
-            )
+            return
+        converted = () if path is None else arrays
+        back = self._converters.converter(Keywords(caller.format.name, **self._policy))
+        own = (a.recorded for a in self._recorders if a.format == caller.framework)
+        flat = _Flat(converted, path, next(own, None), arrays[0], back, not is_on_host, {})
+        with self._converters.lock:
+            if version == registry.version:
+                self.flat[types[0] if is_alone else types] = flat
 
 
-def _staying(paths: Paths, kind: type) -> FastPath:
+def _staying(converter: Converter, kind: type) -> Any:
     """Return the fast path of a type inside a tree, which leaves values where they are."""
     # Numbers and memory of Python's own count as arrays only outside of trees.
-    return NotImplemented if kind.__module__ == "builtins" else paths.get(kind, NO_PATH).staying
+    learnt = None if kind.__module__ == "builtins" else converter.learnt.get(kind)
+    return NotImplemented if learnt is None else learnt.staying
 
 
 def _are_together(result: Value, array: Value) -> bool:
@@ -503,63 +454,127 @@ def _are_together(result: Value, array: Value) -> bool:
     return type(result) is type(array) and bool(result.device == array.device)
 
 
-@dataclass
-class _Call:
-    """One call of a function that accepts arrays of any framework."""
+class _Caller:
+    """One call of a function: its arguments, and the kind of arrays that its results become.
 
-    registry: Registry
-    function: Callable[..., Value]
-    #: Converts an argument of a spec to the function's format.
-    convert: Callable[[Value, Spec], Value]
-    arguments: Tree
-    #: The specs of the arrays among the leaves of `arguments`, by their places.
-    arrays: Mapping[int, Spec]
-    caller: _Caller
-    #: The opened result of the last call of the function, and the specs of its arrays.
-    result: Tree = field(init=False)
-    outputs: dict[int, Spec] = field(init=False)
+    If the caller's array is sparse or quantized, dense results get the kind of its components.
+
+    Parameters
+    ----------
+    calls : Calls
+    array, spec
+        The caller's first array.
+    arguments : Tree, optional
+        Needed to call the function.
+    arrays : mapping of int to Spec, optional
+        The arrays among the leaves of `arguments`, by their places.
+    """
+
+    def __init__(
+        self,
+        calls: Calls,
+        array: Value,
+        spec: Spec,
+        arguments: Value = None,
+        arrays: Mapping[int, Spec] = MappingProxyType({}),
+    ) -> None:
+        self._registry = calls.registry
+        self._convert_argument = calls.converted
+        self._convert = calls.convert_result
+        self._function = calls.function
+        self._arguments = arguments
+        self._arrays = arrays
+        #: The caller's first array.
+        self.array = array
+        self.device = ordinary(spec.device)
+        format_ = self._registry.formats[spec.format]
+        self.framework = format_.framework
+        dense = spec.format if format_.is_dense else format_.component_format or spec.format
+        self.format = self._registry.formats[dense]
+
+    def returned(self, result: Value) -> Value:
+        """Return the result of a function, with its arrays converted to the caller's kind."""
+        tree = Tree(result, partial(is_array, self._registry), self._registry.containers)
+        values, back = tree.values, _once(self.back)
+        for place in _array_specs(self._registry, tree):
+            with Located(partial(tree.path, place), self._named):
+                values[place] = back(values[place])
+        return tree.rebuilt()
+
+    def _named(self, path: _Path) -> _Path:
+        """Return the path to an array in the result, with the name of the function."""
+        return (f"the result of {getattr(self._function, '__name__', 'the function')}", *path)
+
+    def back(self, value: Value, *, dtype: str | None = None) -> Value:
+        """Return an array from the function, converted to the caller's kind."""
+        spec = self._registry.describe(value)
+        target = self._counterpart(spec)
+        if target is None or target == spec.format:
+            return value
+        formats = self._registry.formats
+        if not is_of_numbers(self._registry, spec) and not keeps_elements(
+            spec, formats[spec.format], formats[target]
+        ):
+            return value
+        if dtype is None and spec.device == self.device:  # a target alone may take a fast path
+            result = self._convert(value, target)
+        else:
+            result = self._convert(value, target, dtype=dtype, device=self.device)
+        return self._registry.relabelled(result, self.array)
+
+    def _counterpart(self, spec: Spec) -> str | None:
+        """Return the caller's format for a result: one of the same layout if there is one.
+
+        Otherwise it is the dense format, or another one of the framework that has as many axes. It
+        is None where the caller's values are only ever read: what has no format but a protocol.
+        """
+        formats, attainable = self._registry.formats, self._registry.attainable
+        layout = formats[spec.format].layout
+        if layout is None and self.format.name in attainable and _has_axes(self.format, spec):
+            return self.format.name
+        own = [
+            f for f in formats.values() if f.framework == self.framework and f.name in attainable
+        ]
+        same_layout = (f.name for f in own if layout is not None and f.layout == layout)
+        own.sort(key=lambda f: f is not self.format)  # the caller's own comes first
+        dense = (f.name for f in own if f.is_dense and _has_axes(f, spec))
+        return next(same_layout, None) or next(dense, None)
 
     def plain(self) -> Value:
         """Call the function, without its part in any differentiation."""
-        return self.caller.returned(self.one_way())
+        return self.returned(self.one_way())
 
     def one_way(self) -> Value:
         """Call the function, and return its result as it is."""
-        args, kwargs = self.arguments.rebuilt(self._converted())
-        return self.function(*args, **kwargs)
+        args, kwargs = self._arguments.rebuilt(self._converted())
+        return self._function(*args, **kwargs)
 
-    def differentiated(self, convert: Callable[..., Value], framework: str) -> Value:
+    def differentiated(self, framework: str) -> Value:
         """Call the function, written for a framework, as a part of the caller's differentiation."""
-        if framework == self.caller.framework:  # its own graph goes through the call
+        if framework == self.framework:  # its own graph goes through the call
             return self.plain()
         ours = self._autodiff(framework)
-        theirs = next(
-            (a for a in self.registry.autodiffs if a.format == self.caller.format.name), None
-        )
+        theirs = next((a for a in self._registry.autodiffs if a.format == self.format.name), None)
         if theirs is None:
             return self.plain()
-        places = [place for place, spec in self.arrays.items() if self._takes_part(place, spec)]
+        places = [place for place, spec in self._arrays.items() if self._takes_part(place, spec)]
 
         def plain(arrays: Sequence[Value]) -> list[Value]:
             outputs = self._called(self._converted(places, arrays))
-            return [self.caller.back(output) for output in outputs]
+            return [self.back(output) for output in outputs]
 
         def forward(arrays: Sequence[Value]) -> tuple[list[Value], Pullback]:
-            return self._forward(ours, convert, places, arrays)
+            return self._forward(ours, places, arrays)
 
-        leaves = [self.arguments.values[place] for place in places]
+        leaves = [self._arguments.values[place] for place in places]
         return self._rebuilt(theirs.attach(plain, forward, leaves))
 
     def _forward(
-        self,
-        ours: Autodiff,
-        convert: Callable[..., Value],
-        places: Sequence[int],
-        arrays: Sequence[Value],
+        self, ours: Autodiff, places: Sequence[int], arrays: Sequence[Value]
     ) -> tuple[list[Value], Pullback]:
         """Call the function; return its results, and the pullback, in the caller's arrays."""
         values = self._converted(places, arrays)
-        dtypes = [self.registry.describe(array).dtype for array in arrays]
+        dtypes = [self._registry.describe(array).dtype for array in arrays]
 
         def function(inputs: Sequence[Value]) -> list[Value]:
             for place, array in zip(places, inputs, strict=True):
@@ -570,32 +585,32 @@ class _Call:
 
         def pullback(cotangents: Sequence[Value]) -> list[Value]:
             converted = [
-                None if cotangent is None else convert(cotangent, ours.format)
+                None if cotangent is None else self._convert(cotangent, ours.format)
                 for cotangent in cotangents
             ]
             return [
-                None if gradient is None else self.caller.back(gradient, dtype=dtype)
+                None if gradient is None else self.back(gradient, dtype=dtype)
                 for gradient, dtype in zip(pull(converted), dtypes, strict=True)
             ]
 
-        return [self.caller.back(output) for output in outputs], pullback
+        return [self.back(output) for output in outputs], pullback
 
     def _autodiff(self, framework: str) -> Autodiff:
-        for autodiff in self.registry.autodiffs:
+        for autodiff in self._registry.autodiffs:
             if autodiff.format == framework:
                 return autodiff
-        formats = ", ".join(autodiff.format for autodiff in self.registry.autodiffs)
+        formats = ", ".join(autodiff.format for autodiff in self._registry.autodiffs)
         msg = f"no plugin differentiates functions of {framework}; grad=True works with {formats}."
         raise BadRequestError(msg)
 
     def _takes_part(self, place: int, spec: Spec) -> bool:
         """Tell whether an argument is one of the caller's arrays, which may have a history."""
-        own = self.caller.format.name
+        own = self.format.name
         if spec.format == own:
             return True
         if "grad" in spec.traits:
-            path_of = partial(self.arguments.path, place)
-            with Located(path_of, partial(_named, self.function)):
+            path_of = partial(self._arguments.path, place)
+            with Located(path_of, partial(_named, self._function)):
                 msg = (
                     f"{spec} has a history that grad=True would lose, because it is not of the "
                     f"format of the first array, {own}; convert it first, or detach it."
@@ -608,27 +623,32 @@ class _Call:
 
         The `arrays` stand in for those at some places.
         """
-        values = [*self.arguments.values]
+        values = [*self._arguments.values]
         for place, array in zip(places, arrays, strict=True):
             values[place] = array
-        convert = _once(self.convert)
-        for place, spec in self.arrays.items():
-            path_of = partial(self.arguments.path, place)
-            with Located(path_of, partial(_named, self.function)):
-                if is_of_numbers(self.registry, spec) or not _passes(spec, path_of()):
+        convert = _once(self._convert_argument)
+        for place, spec in self._arrays.items():
+            path_of = partial(self._arguments.path, place)
+            with Located(path_of, partial(_named, self._function)):
+                if is_of_numbers(self._registry, spec) or not _passes(spec, path_of()):
                     values[place] = convert(values[place], spec)
         return values
 
     def _called(self, values: list[Value]) -> list[Value]:
         """Call the function, and return the arrays in its result."""
-        args, kwargs = self.arguments.rebuilt([*values])
-        result = self.function(*args, **kwargs)
-        self.result = Tree(result, partial(is_array, self.registry), self.registry.containers)
-        self.outputs = _array_specs(self.registry, self.result)
-        return [self.result.values[place] for place in self.outputs]
+        args, kwargs = self._arguments.rebuilt([*values])
+        result = self._function(*args, **kwargs)
+        self._result = Tree(result, partial(is_array, self._registry), self._registry.containers)
+        self._outputs = _array_specs(self._registry, self._result)
+        return [self._result.values[place] for place in self._outputs]
 
     def _rebuilt(self, outputs: Sequence[Value]) -> Value:
         """Return the function's result with its arrays replaced."""
-        for place, array in zip(self.outputs, outputs, strict=True):
-            self.result.values[place] = array
-        return self.result.rebuilt()
+        for place, array in zip(self._outputs, outputs, strict=True):
+            self._result.values[place] = array
+        return self._result.rebuilt()
+
+
+def _has_axes(format_: Format, spec: Spec) -> bool:
+    """Tell whether values of a format can have as many axes as a spec has."""
+    return format_.ndims is None or len(spec.shape) in format_.ndims

@@ -16,7 +16,3 @@ class _Default(Interop):
 
 
 default: Interop = _Default()
-
-# Worker processes find a pickled function by its name.
-for _attribute, _name in (("__module__", "interop"), ("__qualname__", "convert")):
-    setattr(default.convert, _attribute, _name)

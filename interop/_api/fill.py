@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
+from typing import Any
 
-from interop._execution.engine import Engine
-from interop._execution.fast_path import SMALL
+from interop._execution.converter import Converter, Converters
+from interop._execution.fast import SMALL
 from interop._execution.trace import Trace, overlap, shares_memory, under
 from interop._model.caller import warn_caller
 from interop._model.device import ordinary
@@ -14,12 +15,9 @@ from interop._model.dtype import imaginary_loss
 from interop._model.format import Format
 from interop._model.spec import TRAITS, UNWRITABLE, Spec
 from interop._model.typing import Value
-from interop._planning.cache import NO_PATH, FastPath, PlanTable
 from interop._request.keywords import Keywords
 from interop._request.policy import block
 from interop.errors import BadRequestError
-
-from .requests import Requests
 
 #: The advice about an ``out=`` that cannot be written into, by its trait.
 _OTHER_OUT = {
@@ -34,27 +32,25 @@ class Fills:
 
     Parameters
     ----------
-    requests : Requests
-    engine : Engine
+    converters : Converters
     """
 
-    def __init__(self, requests: Requests, engine: Engine) -> None:
-        self._requests = requests
-        self._registry = requests.registry
-        self._engine = engine
+    def __init__(self, converters: Converters) -> None:
+        self._registry = converters.registry
+        self._converters = converters
 
     def write(self, x: Value, keywords: Keywords) -> Value:
         """Write `x` into `keywords.out`, which decides format, dtype and device; return that."""
         _check_keywords(keywords)
         registry, out = self._registry, keywords.out
-        out_spec = self._requests.spec_for("out", out)  # which loads the plugins
+        out_spec = self._converters.spec_for("out", out)  # which loads the plugins
         out_spec = out_spec._replace(device=ordinary(out_spec.device))
         x = registry.opened(x)
         spec = registry.describe(x)
         target = registry.formats[out_spec.format]
         _check_writable(target, out, out_spec)
         if "unknown_shape" in spec.traits:  # until it is computed
-            x = self._engine.convert(self._table(out_spec, None, None, keywords), keywords, x)
+            x = self._converter(out_spec, None, None, keywords).convert(x, keywords)
             spec = registry.describe(x)
         if out_spec.shape != spec.shape:
             msg = (
@@ -69,19 +65,23 @@ class Fills:
         # On a device, a view of another library's memory might be read after it has changed.
         copy = None if out_spec.device == "cpu" else True
         dtype = out_spec.dtype if holds else None
-        request = self._table(out_spec, dtype, copy, keywords).request
+        request = self._converter(out_spec, dtype, copy, keywords).request
         chosen = request.step_keywords(keywords)
-        if apart and holds and self._engine.write(x, spec, out, out_spec, request, chosen):
+        if (
+            apart
+            and holds
+            and self._converters.engine.write(x, spec, out, out_spec, request, chosen)
+        ):
             if target.advanced.written is not None:
                 target.advanced.written(out)
         else:
             copy = None if apart else True
-            table = self._table(out_spec, dtype, copy, keywords)
+            converter = self._converter(out_spec, dtype, copy, keywords)
             # `fill` casts as it writes, unless the cast may be refused or comes in one with a copy.
             if request.consents and spec.dtype in target.dtypes:
-                uncast = self._table(out_spec, None, copy, keywords)
-                table = table if self._engine.plan(spec, uncast).writes else uncast
-            self._fill(x, table, keywords, out_spec, shared)
+                uncast = self._converter(out_spec, None, copy, keywords)
+                converter = converter if uncast.plan(spec).writes else uncast
+            self._fill(x, converter, keywords, out_spec, shared)
         loss = imaginary_loss(spec.dtype, out_spec.dtype)
         if loss is not None:
             warn_caller(loss)
@@ -90,16 +90,21 @@ class Fills:
         return out
 
     def _fill(
-        self, x: Value, table: PlanTable, keywords: Keywords, out_spec: Spec, shared: bool | None
+        self,
+        x: Value,
+        converter: Converter,
+        keywords: Keywords,
+        out_spec: Spec,
+        shared: bool | None,
     ) -> None:
         """Convert `x` and write the result into ``out=``; leave one receipt if a trace is open."""
         fill, innermost = self._registry.formats[out_spec.format].fill, block.get()
         assert fill is not None
         if innermost is None or not innermost.traces:
-            fill(keywords.out, self._engine.convert(table, keywords, x))
+            fill(keywords.out, converter.convert(x, keywords))
             return
         receipts = Trace()
-        result = under(innermost, (receipts,), lambda: self._engine.convert(table, keywords, x))
+        result = under(innermost, (receipts,), lambda: converter.convert(x, keywords))
         start = perf_counter()
         fill(keywords.out, result)
         seconds = perf_counter() - start
@@ -116,11 +121,11 @@ class Fills:
         for trace in innermost.traces:
             trace.take(receipt)
 
-    def _table(
+    def _converter(
         self, out_spec: Spec, dtype: str | None, copy: bool | None, keywords: Keywords
-    ) -> PlanTable:
-        """Return the plans for values like `out`, with the effects that the call may have."""
-        return self._requests.table(
+    ) -> Converter:
+        """Return the converter to values like `out`, with the effects that the call may have."""
+        return self._converters.converter(
             Keywords(
                 out_spec.format,
                 dtype=dtype,
@@ -139,24 +144,27 @@ class Fills:
             out_spec.shape,
         ):
             return
-        registry, cache, types = self._registry, self._requests.cache, (type(x), type(out))
+        registry, converters, kind = self._registry, self._converters, type(x)
         version = registry.version
         source, target = registry.formats[spec.format], registry.formats[out_spec.format]
         # Reading a value without a fast key may change it: it is computed, or handed over.
-        if source.fast_key is None or not registry.is_plain(type(out), target):
+        if source.fast_key is None or not (
+            converters.knows(kind, source) and converters.knows(type(out), target)
+        ):
             return
-        table = self._requests.table(Keywords(target.name))
-        plan = table.plans.get(table.key(spec))
-        if plan is None or (table, type(x)) not in plan.asked:
-            self._engine.convert(table, Keywords(), x)  # which keeps its fast path if there is one
-        path = table.paths.get(type(x), NO_PATH).function
+        converter = converters.converter(Keywords(target.name))
+        plan = converter.plans.get(converter.key(spec))
+        if (plan, kind) not in converter.asked:
+            converter.convert(x)  # which learns its fast path if there is one
+        path = converter.fast.get(kind, NotImplemented)
         # The fast path compares shapes as the values themselves tell them.
         tells_shape = getattr(out, "shape", None) == spec.shape
         if path is not NotImplemented and target.memory and target.fast_key and tells_shape:
-            cache.keep(cache.fills, types, _fast_fill(path, target), version)
+            fill = _fast_fill(path, target)
+            converters.keep(converters.fills, (kind, type(out)), fill, version)
 
 
-def _fast_fill(path: FastPath, target: Format) -> Callable[[Value, Value], bool]:
+def _fast_fill(path: Any, target: Format) -> Callable[[Value, Value], bool]:
     """Return a function that writes a value into an ``out=`` of a format by a fast path.
 
     It tells whether it has written. It writes only if both values are plain, have the same dtype
@@ -164,7 +172,7 @@ def _fast_fill(path: FastPath, target: Format) -> Callable[[Value, Value], bool]
     """
     key_of, memory, write = target.fast_key, target.memory, target.fill
     assert key_of is not None and memory is not None and write is not None  # noqa: PT018
-    unwritable = target.advanced.unwritable
+    unwritable, address_of = target.advanced.unwritable, target.advanced.address
     describe = None if target.devices == ("cpu",) else target.describe
 
     def fill(x: Value, out: Value) -> bool:
@@ -178,7 +186,10 @@ def _fast_fill(path: FastPath, target: Format) -> Callable[[Value, Value], bool]
             return False
         if unwritable is not None and unwritable(out):
             return False
-        if overlap(memory(value), memory(out)):
+        if address_of is None:
+            if overlap(memory(value), memory(out)):
+                return False
+        elif -(size := out.nbytes) < address_of(value) - address_of(out) < size:  # plain: one block
             return False
         write(out, value)
         return True

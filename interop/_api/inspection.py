@@ -37,7 +37,7 @@ class Inspection:
     def __init__(self, interop: Interop) -> None:
         self.registry: Registry = interop._registry.loaded()
         self._planner = interop._planner
-        self._cache = interop._cache
+        self._converters = interop._converters
 
     def conversions_from(self, name: str) -> list[ResolvedConversion]:
         """Return the conversions that start from a format, those of its protocols included."""
@@ -73,4 +73,4 @@ class Inspection:
 
     def forget(self) -> None:
         """Drop all plans and fast paths: the next call is planned as the first one was."""
-        self._cache.clear()
+        self._converters.forget()

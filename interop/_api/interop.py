@@ -9,8 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
-from interop._execution.engine import Engine
-from interop._execution.fast_path import Converter, with_fast_paths
+from interop._execution.converter import Converter, Converters
 from interop._model.conversion import Conversion
 from interop._model.cost import Cost
 from interop._model.display import Listing
@@ -25,7 +24,6 @@ from interop._model.typing import (
     Value,
     ValueFunction,
 )
-from interop._planning.cache import PlanCache
 from interop._planning.derived import complete
 from interop._planning.planner import Planner
 from interop._planning.route import Route
@@ -40,10 +38,10 @@ from interop._request.naming import (
     named_dtype,
     named_traits,
 )
-from interop._request.policy import Policy, adjusted, block, set_default
+from interop._request.policy import Policy, adjusted, set_default
 
-from .conversions import Conversions
-from .requests import Requests
+from .front import among_of, converted, fast_first, small_first
+from .kept import kept_calls, kept_converter, kept_route
 
 if TYPE_CHECKING:
     from interop._registry.discovery import Plugin
@@ -78,15 +76,12 @@ class Interop:
 
     def __init__(self, *, plugins: bool = True, costs: Mapping[str, Cost] | None = None) -> None:
         self._registry = registry = Registry(costs, plugins=plugins)
-        self._cache = cache = PlanCache(registry)
-        self._planner = planner = Planner(registry, importable, cache)
-        self._engine = engine = Engine(registry, planner, cache)
-        self._requests = requests = Requests(registry, cache)
-        self._conversions = Conversions(self, requests, engine, planner)
+        self._planner = planner = Planner(registry, importable)
+        self._converters = converters = Converters(registry, planner)
+        # What the front looks into.
+        self._calls, self._likes, self._fills = converters.calls, converters.likes, converters.fills
         _instances[id(self)] = self
-        if not TYPE_CHECKING:  # a method that called this function would add a frame to each call
-            self.convert = with_fast_paths(self.convert, cache, block, self._conversions.converted)
-        registry.loader.on_start = partial(_keep_compilers_out, registry, self.convert)
+        registry.loader.on_start = partial(_keep_compilers_out, registry)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         msg = (
@@ -102,6 +97,7 @@ class Interop:
 
     # ------------------------------------------------------------------ converting
 
+    @fast_first
     def convert(
         self,
         x: Value,
@@ -206,7 +202,7 @@ class Interop:
         array([1., 2.], dtype=float32)
         """
         keywords = Keywords(to, like, dtype, device, copy, out, allow, forbid, order, stream)
-        return self._conversions.converted(x, keywords)
+        return converted(self._converters, x, keywords)
 
     @brief
     def converter(
@@ -250,9 +246,10 @@ class Interop:
         array([1., 2.], dtype=float32)
         """
         given = Keywords(to, like, dtype, device, copy, None, allow, forbid, order, stream)
-        return self._conversions.converter(checked(given)).convert
+        converter = kept_converter(self, checked(given))
+        return converter.__call__  # to call that takes as long as a function
 
-    @brief
+    @small_first
     def convert_tree(
         self,
         tree: Value,
@@ -339,9 +336,11 @@ class Interop:
         """
         given = Keywords(to, like, dtype, device, copy, None, allow, forbid, order, stream)
         keywords = checked(given)
-        tables = self._requests.tables(keywords, among="numbers" if cast_all else "kind")
-        return self._conversions.trees.converted(
-            tree, tables, keywords, others, lists, progress=progress, consume=consume
+        converter = self._converters.converter(keywords, among=among_of(cast_all))
+        from .leaves import Trees  # imported for the first tree
+
+        return Trees(self._converters).converted(
+            tree, converter, keywords, others, lists, progress=progress, consume=consume
         )
 
     @brief
@@ -417,18 +416,17 @@ class Interop:
         """
         from .accepts import accepting, accepting_later, annotated_target
 
-        conversions = self._conversions
         # The package of a plugin decorates its own functions.
         is_early = self._registry.loader.is_loading()
         if callable(to) and not isinstance(to, type):  # the decorator stands without parentheses
             if is_early:
                 return accepting_later(to, partial(self.accepts, to))
             keywords = Keywords(annotated_target(self._registry.loaded(), to))
-            return accepting(conversions.calls(to, False, False, keywords))
+            return accepting(kept_calls(self, to, False, False, keywords))
         keywords = checked(Keywords(to, None, dtype, device, copy, None, allow, forbid))
         if not is_early:
-            conversions.converter(keywords)  # so that mistakes show here
-        return lambda function: accepting(conversions.calls(function, grad, lists, keywords))
+            self._converters.converter(keywords)  # so that mistakes show here
+        return lambda function: accepting(kept_calls(self, function, grad, lists, keywords))
 
     @brief
     def plan(
@@ -476,9 +474,9 @@ class Interop:
         self._registry.loader.load_all()
         given = Keywords(to, like, dtype, device, copy, None, allow, forbid, order, stream)
         keywords = checked(given)
-        self._requests.tables(keywords)  # so that mistakes show before those of the value
+        self._converters.converter(keywords)  # so that mistakes show before those of the value
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
-        return self._conversions.route(spec, keywords)
+        return kept_route(self, spec, keywords)
 
     @brief
     def spec(self, x: Value, /) -> Spec:
@@ -689,15 +687,16 @@ _TAKES_VALUES = (
     Interop.convert_tree,
     Interop.plan,
     Interop.spec,
+    converted,
+    Converter.__call__,
     Converter.convert,
-    Conversions.converted,
-    Engine.convert,
+    Converters.convert,
 )
 
 
-def _keep_compilers_out(registry: Registry, convert: Callable[..., Value]) -> None:
+def _keep_compilers_out(registry: Registry) -> None:
     """Have frameworks' compilers not trace into an instance's functions that take values."""
-    for function in (convert, *_TAKES_VALUES):
+    for function in _TAKES_VALUES:
         registry.untraced(function)
 
 
@@ -748,8 +747,8 @@ def set_default_policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Non
 def _after_fork() -> None:
     # The threads that held the locks did not survive the fork.
     for instance in _living():
-        loader = instance._registry.loader
-        for part in (loader, instance._cache, instance._planner, instance._engine):
+        loader, converters = instance._registry.loader, instance._converters
+        for part in (loader, instance._planner, converters, converters.engine):
             part.lock = threading.RLock()
 
 

@@ -10,13 +10,13 @@ from functools import cache, partial
 from types import FunctionType, ModuleType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from interop._execution.engine import Engine
+from interop._execution.converter import Converter, Converters
+from interop._execution.fast import Fast
 from interop._execution.fast_leaves import batches, fast_leaves
 from interop._model.dtype import DTYPES
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
-from interop._model.typing import Value
-from interop._planning.cache import NO_PATH, Case, Cases, FastPath, Paths, PlanTable, Tables
+from interop._model.typing import SCALARS, Value
 from interop._planning.plan import Plan
 from interop._registry.registry import Registry
 from interop._request.keywords import Keywords
@@ -29,7 +29,7 @@ from interop.errors import (
     UnknownValueError,
 )
 
-from .tree import SCALARS, Tree, joined
+from .tree import Tree, joined
 
 _Path = tuple[Any, ...]
 
@@ -59,7 +59,7 @@ class _Group(NamedTuple):
     """One array of a tree: its plan, and all its places."""
 
     spec: Spec
-    table: PlanTable
+    chosen: Converter
     plan: Plan
     places: list[int]
 
@@ -67,7 +67,7 @@ class _Group(NamedTuple):
 class _Stacks:
     """What a fast path makes of the lists of a tree, which nothing cheaper tells from others."""
 
-    def __init__(self, path: FastPath) -> None:
+    def __init__(self, path: Any) -> None:
         self._path = path
         self.results: dict[int, Value] = {}
 
@@ -89,20 +89,18 @@ class Trees:
 
     Parameters
     ----------
-    registry : Registry
-    engine : Engine
+    converters : Converters
     """
 
-    def __init__(self, registry: Registry, engine: Engine) -> None:
-        self._registry = registry
-        self._engine = engine
-        self._learn = engine.fast_paths.learn
+    def __init__(self, converters: Converters) -> None:
+        self._registry = registry = converters.registry
+        self._engine = converters.engine
         self._is_leaf = partial(is_array, registry)
 
     def converted(
         self,
         root: Value,
-        tables: Tables,
+        converter: Converter,
         keywords: Keywords,
         others: Others,
         lists: Lists,
@@ -113,32 +111,35 @@ class Trees:
         """Return a tree with its arrays converted."""
         _check_fates(others, lists)
         asks_more = progress or consume or keywords.stream is not None or is_traced()
-        paths: Paths = {} if asks_more else tables.paths
-        cases: Cases = {} if asks_more else tables.leaf_cases
+        learnt: Mapping[type, Fast] = {} if asks_more else converter.learnt
+        fast: Mapping[type, Fast] = {} if asks_more else converter.leaves
         if others == "convert":
-            numbers = {kind: paths.get(kind, NO_PATH).cases for kind in NUMBERS}
-            cases = {**cases, **{kind: own for kind, own in numbers.items() if own}}
-        stacks = _Stacks(paths.get(list, NO_PATH).staying) if lists == "arrays" else None
+            fast = {**fast, **{kind: learnt[kind] for kind in NUMBERS if kind in learnt}}
+        stacks = None
+        if lists == "arrays":
+            stacks = _Stacks(learnt[list].staying if list in learnt else NotImplemented)
         tree = Tree(
             root,
             self._leaf_test(others, stacks),
             self._registry.containers,
             lists=stacks is not None,
             passed=_PASSED[others],
-            arrays=cases,
+            arrays=fast,
         )
         del root
         places: Sequence[int] = tree.leaves
         if stacks is not None and stacks.results:
-            cases = {**cases, list: (Case(stacks.result, None),)}
-        if cases:
-            places = self._left(tree, cases)
+            of_lists = Fast()
+            of_lists.parts = ((stacks.result, None),)
+            fast = {**fast, list: of_lists}
+        if fast:
+            places = self._left(tree, fast)
             if not places:
                 return tree.rebuilt()
         return self._by_plans(
             tree,
             places,
-            tables,
+            converter,
             keywords,
             others=others,
             progress=progress,
@@ -162,10 +163,10 @@ class Trees:
         return is_converted
 
     @staticmethod
-    def _left(tree: Tree, cases: Cases) -> Sequence[int]:
+    def _left(tree: Tree, fast: Mapping[type, Fast]) -> Sequence[int]:
         """Convert leaves of a tree by fast paths; return the places of those that are left."""
         values, places, left = tree.values, tree.leaves, []
-        results = fast_leaves([values[place] for place in places], cases)
+        results = fast_leaves([values[place] for place in places], fast)
         for place, result in zip(places, results, strict=True):
             if result is NotImplemented:
                 left.append(place)
@@ -177,7 +178,7 @@ class Trees:
         self,
         tree: Tree,
         places: Sequence[int],
-        tables: Tables,
+        converter: Converter,
         keywords: Keywords,
         *,
         others: Others,
@@ -189,22 +190,22 @@ class Trees:
         Every leaf is planned before the first is converted, so that a refusal costs nothing.
         """
         version = self._registry.version
-        groups = self._planned(tree, places, tables, others)
+        groups = self._planned(tree, places, converter, others)
         total, values = sum(group.spec.nbytes for group in groups), tree.values
         with (
             tree.emptied() if consume else nullcontext(),
             _bar(total) if progress else nullcontext(_nothing) as advance,
         ):
             for batch in _batches(groups, keywords):
-                if len(batch) > 1 and self._convert_at_once(values, batch, tables, version):
+                if len(batch) > 1 and self._convert_at_once(values, batch, converter, version):
                     advance(sum(group.spec.nbytes for group in batch))
                     continue
-                for spec, table, plan, same in batch:
+                for spec, chosen, plan, same in batch:
                     with Located(partial(tree.path, same[0])):
                         value = values[same[0]]
-                        chosen = table.request.step_keywords(keywords)
-                        result = self._engine.run(plan, value, spec, table.request, chosen)
-                    self._learn(value, spec, plan, table, tables, version)
+                        words = chosen.request.step_keywords(keywords)
+                        result = self._engine.run(plan, value, spec, chosen.request, words)
+                    converter.learn(value, spec, plan, chosen, version)
                     del value
                     for place in same:
                         values[place] = result
@@ -213,7 +214,7 @@ class Trees:
             return tree.rebuilt()
 
     def _convert_at_once(
-        self, values: list[Value], batch: list[_Group], tables: Tables, version: int
+        self, values: list[Value], batch: list[_Group], converter: Converter, version: int
     ) -> bool:
         """Put the results for some arrays into their places, or answer that nothing was done."""
         convert = batch[0].plan.batch
@@ -222,14 +223,14 @@ class Trees:
         results = convert(arrays)
         if results is NotImplemented:
             return False
-        for array, result, (spec, table, plan, same) in zip(arrays, results, batch, strict=True):
-            self._learn(array, spec, plan, table, tables, version)
+        for array, result, (spec, chosen, plan, same) in zip(arrays, results, batch, strict=True):
+            converter.learn(array, spec, plan, chosen, version)
             for place in same:
                 values[place] = result
         return True
 
     def _planned(
-        self, tree: Tree, places: Sequence[int], tables: Tables, others: Others
+        self, tree: Tree, places: Sequence[int], converter: Converter, others: Others
     ) -> list[_Group]:
         registry = self._registry
         groups: dict[Any, _Group] = {}
@@ -247,15 +248,15 @@ class Trees:
                 identity: Value = (place,) if type(value) in NUMBERS else id(value)
                 group = groups.get(identity)
                 if group is None:
-                    table = tables.table_for(spec)
+                    chosen = converter.chosen(spec)
                     passes = others != "refuse" and not is_of_numbers(registry, spec)
                     is_table = len(spec.shape) > 1 and "not_numbers" in spec.traits
                     is_odd = spec.dtype not in DTYPES  # it may be of records
-                    if passes and not is_table and table.key(spec) in table.refusals:
+                    if passes and not is_table and chosen.refuses(spec):
                         places += tree.opened_leaf(place) if is_odd else ()
                         continue
                     try:
-                        plan = self._engine.plan(spec, table)
+                        plan = chosen.plan(spec)
                     except RefusedError as error:
                         held = tree.opened_leaf(place) if is_odd else []
                         if not (passes or held):
@@ -265,7 +266,7 @@ class Trees:
                             refused.append((place, error))
                         continue
                     key = _tie(registry, value, spec, plan) or identity
-                    group = groups.setdefault(key, _Group(spec, table, plan, []))
+                    group = groups.setdefault(key, _Group(spec, chosen, plan, []))
                     groups[identity] = group
                 group.places.append(place)
                 tree.values[place] = value
@@ -286,7 +287,7 @@ def _batches(groups: Iterable[_Group], keywords: Keywords) -> Iterator[list[_Gro
     at_once: dict[object, list[_Group]] = {}
     is_in_trace = is_traced()
     for group in groups:
-        plan, chosen = group.plan, group.table.request.step_keywords(keywords)
+        plan, chosen = group.plan, group.chosen.request.step_keywords(keywords)
         if is_in_trace or chosen or plan.batch is None or not plan.is_known:
             yield [group]
         else:

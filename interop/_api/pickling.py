@@ -25,8 +25,9 @@ def reduced(
     Parameters
     ----------
     make : callable
-        A method of an instance, which is pickled by name.
+        A function, which is pickled by name.
     arguments : tuple
+        An instance, which is pickled by name, and others.
     registry : Registry
         That of the instance.
     keywords : Keywords

@@ -20,13 +20,11 @@ from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from interop._model.extension import Branch, Container
-from interop._model.typing import Value
+from interop._model.typing import SCALARS, Value
 from interop._recognition.recognition import is_like_mapping
 from interop.errors import BadRequestError, DoesNotFitError, HandOffError, InteropError
 
 _EMPTIABLE = (dict, defaultdict, OrderedDict, list, deque)
-#: Types whose values hold nothing, and there are many of them.
-SCALARS: frozenset[type] = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
 
 #: As many children are looked at one by one.

@@ -1,4 +1,4 @@
-"""The engine: finds the plan for a value, carries it out, and holds it to what was planned."""
+"""The engine: carries plans out, and holds values to what was planned."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from interop._model.device import device_type
 from interop._model.display import readable
 from interop._model.dtype import DTYPES, imaginary_loss, itemsize, preserves
 from interop._model.format import LINES, Format
-from interop._model.spec import Spec, representative, shape_text
+from interop._model.spec import Spec, shape_text
 from interop._model.suggestion import listed
 from interop._model.typing import Value
-from interop._planning.cache import PlanCache, PlanTable, Tables
 from interop._planning.explain import explanation, nearest_refused
 from interop._planning.plan import FILLING, Note, Plan, StepDeclined
 from interop._planning.planner import Planner
@@ -23,7 +22,6 @@ from interop._planning.search import first
 from interop._planning.step import Step, without_dropped
 from interop._recognition.installed import not_installed
 from interop._registry.registry import Registry
-from interop._request.keywords import Keywords
 from interop._request.policy import Policy, block
 from interop._request.request import Request
 from interop.errors import (
@@ -33,14 +31,16 @@ from interop.errors import (
     RefusedError,
 )
 
-from .fast_path import SIZES, SMALL, FastPaths
+from .fast import SMALL
 from .memory import available_memory
 from .trace import Recorder, under
 from .verification import FirstRun
 
+#: How many times as many bytes a value may have that takes the path of another: see `size_class`.
+_SIZES = 4
 #: Bytes that always fit. Nobody asks the system about fewer, because the question takes as long as
 #: filling a few MiB. No result of a fast path is larger.
-_FITTING = SIZES * SMALL
+_FITTING = _SIZES * SMALL
 #: Elements that always fit, whatever their dtype: the widest has 32 bytes.
 _FEW = _FITTING // 32
 #: How many of the steps that decline for one reason a message names.
@@ -50,80 +50,24 @@ _log = logging.getLogger("interop")
 
 
 class Engine:
-    """Finds plans and carries them out."""
+    """Carries plans out.
 
-    def __init__(self, registry: Registry, planner: Planner, cache: PlanCache) -> None:
+    Parameters
+    ----------
+    registry : Registry
+    planner : Planner
+    plan_of : callable
+        ``plan_of(request, spec)`` returns the plan for a spec.
+    """
+
+    def __init__(
+        self, registry: Registry, planner: Planner, plan_of: Callable[[Request, Spec], Plan]
+    ) -> None:
         self._registry = registry
         self._planner = planner
-        self._cache = cache
-        self.fast_paths = FastPaths(registry, planner, cache)
+        self._plan_of = plan_of
+        #: Held while a plan is looked for, so that no two threads look for one.
         self.lock = threading.RLock()
-
-    def convert(self, tables: Tables, keywords: Keywords, x: Value, /) -> Value:
-        """Convert a value by its plan, and learn its fast path."""
-        registry = self._registry
-        version = registry.version
-        original, x = x, registry.opened(x)
-        spec = registry.describe(x)
-        table = tables.table_for(spec)
-        try:
-            plan, request = self.plan(spec, table), table.request
-        except RefusedError as error:
-            if x is original or "x." not in str(error):
-                raise
-            given = f"In this advice x is what interop.convert(x, to={spec.format!r}) returns."
-            raise RefusedError(f"{error}\n{given}", error.effects) from None
-        result = self.run(plan, x, spec, request, request.step_keywords(keywords))
-        self.fast_paths.learn(x, spec, plan, table, tables, version)
-        if result is x and x is not original and registry.format_of(original).name == spec.format:
-            result = original  # what it was opened to only stands for it
-        return result if keywords.like is None else registry.relabelled(result, keywords.like)
-
-    def plan(self, spec: Spec, table: PlanTable, *, installed: bool = True) -> Plan:
-        """Return the plan for the class of `spec`, found once.
-
-        With `installed`, a target whose framework is missing is refused first.
-        """
-        if installed and not table.installed:
-            self._check_installed(table.request)
-            table.installed = True
-        key = table.key(spec)
-        plan = table.plans.get(key)
-        if plan is None:
-            nearest = table.refusals.get(key)
-            if nearest is not None:  # a caller may try every value, and go on without it
-                raise explanation(self._planner, spec, table.request, nearest)
-            plan = self._new_plan(key, spec, table)
-        return plan
-
-    def _new_plan(self, key: tuple[object, ...], spec: Spec, table: PlanTable) -> Plan:
-        """Find a plan, or the nearest routes that are refused, and keep what was found."""
-        typical, request = representative(spec), table.request
-        with self.lock:
-            if key in table.plans:  # another thread has found it meanwhile
-                return table.plans[key]
-            version = self._registry.version
-            searches = self._planner.searches(typical, request)
-            route = first(searches)
-            if route is None and self._registry.loader.load_all():  # a refusal names all ways out
-                return self.plan(spec, table)
-            if route is None:
-                nearest = list(nearest_refused(searches, request))
-                self._cache.keep(table.refusals, key, nearest, version)
-                raise _logged(explanation(self._planner, spec, request, nearest))
-            steps = tuple(route[1])
-            plan = Plan(steps, _imaginary_loss(steps))
-            plan = self._cache.keep(table.plans, key, plan, version)
-        _log.debug("planned %s → %s: %s", spec, request, _names(steps))
-        return plan
-
-    def steps(self, spec: Spec, table: PlanTable) -> tuple[Step, ...]:
-        """Return the steps of a route as they are for `spec`.
-
-        Where they cannot be made for it, they are those of the plan, which differ in sizes.
-        """
-        plan = self.plan(spec, table, installed=False)
-        return self._planner.replayed(spec, table.request, plan.steps) or plan.steps
 
     def run(
         self, plan: Plan, x: Value, spec: Spec, request: Request, keywords: Mapping[str, object]
@@ -164,10 +108,10 @@ class Engine:
             if value is None:
                 return self._replan(declined, spec, request, keywords, note)
             spec = self._registry.describe(value)
-            plan = self.plan(spec, self._cache.table(request))
+            plan = self._plan_of(request, spec)
             return self.carry_out(plan, value, spec, request, keywords, note)
         except NotInstalledError:
-            self._check_installed(request)  # says how to install the target's framework
+            self.check_installed(request)  # says how to install the target's framework
             raise
         plan.verified = True
         return result
@@ -181,7 +125,7 @@ class Engine:
         request: Request,
         keywords: Mapping[str, object],
     ) -> bool:
-        """Let the step that would write the result write it into `out`, and tell whether it could.
+        """Let the step that writes the result write it into `out`; return whether it could.
 
         If a trace is open, that leaves a receipt.
         """
@@ -216,13 +160,13 @@ class Engine:
         Only views may follow the step that writes. `out` is handed over, without a copy, to the
         format that it writes.
         """
-        steps = self.plan(spec, self._cache.table(request)).steps
+        steps = self._plan_of(request, spec).steps
         last = max((n for n, step in enumerate(steps) if step.writes), default=-1)
         step = steps[last] if last >= 0 else None
         if step is None or step.into is None or step.after.carrier:
             return None
         view = Request((step.after.format,), copy=False, policy=Policy(frozenset()))
-        plan = self.plan(out_spec, self._cache.table(view))
+        plan = self._plan_of(view, out_spec)
         memory = self.carry_out(plan, out, out_spec, view, keywords)
         self._check(Plan(steps[:last]), spec)
         plan = Plan((*steps[:last], step._replace(call=_writing(step.into, memory))))
@@ -272,7 +216,7 @@ class Engine:
                 raise RefusedError(msg, error.effects) from declined.reason
         plan = Plan(tuple(route[1]))
         _log.debug(
-            "%s declined (%s); going on by %s", declined.step.label, declined, _names(plan.steps)
+            "%s declined (%s); going on by %s", declined.step.label, declined, names_of(plan.steps)
         )
         self._check(plan, spec)
         try:
@@ -289,7 +233,8 @@ class Engine:
                 reasons=reasons,
             )
 
-    def _check_installed(self, request: Request) -> None:
+    def check_installed(self, request: Request) -> None:
+        """Refuse a request if none of its frameworks is installed."""
         formats = [self._registry.formats[name] for name in request.formats]
         missing = [not_installed(format_) for format_ in formats]
         if missing and all(missing):
@@ -382,16 +327,8 @@ def _pointers(source: Format, target: Format, spec: Spec) -> int:
     return prod(lines) * itemsize(spec.index_dtype or "int32")
 
 
-def _logged(error: RefusedError) -> RefusedError:
-    """Log an error and return it, so that no variable of the caller's frame holds it.
-
-    The traceback holds the frame, and would keep everything in it alive.
-    """
-    _log.debug("refused: %s", error)
-    return error
-
-
-def _names(steps: tuple[Step, ...]) -> str:
+def names_of(steps: tuple[Step, ...]) -> str:
+    """Return the names of steps as one text."""
     return " → ".join(step.label for step in steps) or "returned as it is"
 
 
@@ -423,6 +360,7 @@ def _shortage(step: Step, spec: Spec, needed: int, available: int) -> str:
     )
 
 
-def _imaginary_loss(steps: Iterable[Step]) -> Warning | None:
+def imaginary_loss_of(steps: Iterable[Step]) -> Warning | None:
+    """Return the warning for steps of which one loses imaginary parts, or None."""
     losses = (imaginary_loss(step.before.dtype, step.after.dtype) for step in steps)
     return next((loss for loss in losses if loss is not None), None)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from interop._model.typing import Value, ValueFunction
-from interop._planning.cache import Calls, Case, Cases
 from interop._planning.plan import Plan
 from interop.errors import InteropError
 
-from .fast_path import SMALL
+from .fast import SMALL, Fast
 
 #: Bytes of a batch. A device may need as many more for the time that it takes.
 _BATCH = 2**28
 
 
-def fast_leaves(leaves: Sequence[Value], cases: Cases) -> Sequence[Value]:
+def fast_leaves(leaves: Sequence[Value], learnt: Mapping[type, Fast]) -> Sequence[Value]:
     """Return the results of fast paths for leaves of a tree; `NotImplemented` for what has none.
 
     A leaf that occurs twice is converted once, but for Python's own numbers. Leaves of one type
@@ -27,15 +27,20 @@ def fast_leaves(leaves: Sequence[Value], cases: Cases) -> Sequence[Value]:
     Parameters
     ----------
     leaves : sequence
-    cases : mapping of type to tuple of Case
+    learnt : mapping of type to Fast
     """
     kinds = {*map(type, leaves)}
-    if len(kinds) == 1 and kinds <= cases.keys():  # as nearly always
-        return _of_one_type(leaves, cases[type(leaves[0])])
+    if len(kinds) == 1 and kinds <= learnt.keys():  # as nearly always
+        fast = learnt[type(leaves[0])]
+        return _of_one_type(leaves, fast, fast.parts)
     results: list[Value] = [NotImplemented] * len(leaves)
-    for kind in kinds & cases.keys():
+    for kind in kinds & learnt.keys():
         places = [place for place, leaf in enumerate(leaves) if type(leaf) is kind]
-        _put(results, places, _of_one_type([leaves[place] for place in places], cases[kind]))
+        _put(
+            results,
+            places,
+            _of_one_type([leaves[place] for place in places], learnt[kind], learnt[kind].parts),
+        )
     return results
 
 
@@ -44,60 +49,59 @@ def _put(results: list[Value], places: Iterable[int], made: Iterable[Value]) -> 
         results[place] = result
 
 
-def _of_one_type(leaves: Sequence[Value], cases: Sequence[Case]) -> Sequence[Value]:
+def _of_one_type(leaves: Sequence[Value], fast: Fast, parts: Sequence[Any]) -> Sequence[Value]:
     """Return the results for leaves, each by the first case that takes it."""
     # One number may stand at many places; each gets an array of its own.
     if len({*map(id, leaves)}) < len(leaves) and type(leaves[0]).__module__ != "builtins":
         arrays = {id(leaf): leaf for leaf in leaves}
-        made = dict(zip(arrays, _of_one_type([*arrays.values()], cases), strict=True))
+        made = dict(zip(arrays, _of_one_type([*arrays.values()], fast, parts), strict=True))
         return [made[id(leaf)] for leaf in leaves]
-    results = _by_case(leaves, cases[0])
-    if len(cases) > 1:
+    results = _by_part(leaves, fast, *parts[0])
+    if len(parts) > 1:
         places = [place for place, result in enumerate(results) if result is NotImplemented]
         if places:
             results = [*results]
-            _put(results, places, _of_one_type([leaves[place] for place in places], cases[1:]))
+            _put(results, places, _of_one_type([leaves[n] for n in places], fast, parts[1:]))
     return results
 
 
-def _by_case(arrays: Sequence[Value], case: Case) -> Sequence[Value]:
+def _by_part(arrays: Sequence[Value], fast: Fast, path: Any, address_of: Any) -> Sequence[Value]:
     """Return the results for arrays; `NotImplemented` where two are at one address and copied."""
-    if case.address_of is None:
-        return _mapped(case, arrays)
-    addresses = _addresses(arrays, case.address_of)
+    if address_of is None:
+        return _mapped(path, arrays)
+    addresses = _addresses(arrays, address_of)
     if len({*addresses}) == len(arrays):  # as nearly always
-        return _mapped(case, arrays)
+        return _mapped(path, arrays, fast)
     counts = Counter(addresses)
     results: list[Value] = [NotImplemented] * len(arrays)
     places = [place for place, address in enumerate(addresses) if counts[address] == 1]
-    _put(results, places, _mapped(case, [arrays[place] for place in places]))
+    _put(results, places, _mapped(path, [arrays[place] for place in places], fast))
     return results
 
 
-def _mapped(case: Case, arrays: Sequence[Value]) -> Sequence[Value]:
-    path, calls = case.function, case.calls
+def _mapped(path: Any, arrays: Sequence[Value], fast: Fast | None = None) -> Sequence[Value]:
     if path is None:
         return arrays
     try:
-        if calls is not None and calls.batches:
-            return _in_batches(calls, path, arrays)
+        if fast is not None and fast.batches:
+            return _in_batches(fast, path, arrays)
         return [*map(path, arrays)]
     except InteropError:  # raised again by code that can say where in the tree it came up
         return [NotImplemented] * len(arrays)
 
 
-def _in_batches(calls: Calls, path: ValueFunction, arrays: Sequence[Value]) -> Sequence[Value]:
+def _in_batches(fast: Fast, path: ValueFunction, arrays: Sequence[Value]) -> Sequence[Value]:
     """Return the results for arrays, of which those with one kind of plan are converted at once."""
     by_key: dict[object, list[int]] = {}
     try:
         for place, array in enumerate(arrays):
-            by_key.setdefault(calls.key_of(array), []).append(place)
+            by_key.setdefault(fast.key_of(array), []).append(place)
     except Exception:  # noqa: BLE001 - the path asks each array for its key again
         return [*map(path, arrays)]
     results: list[Value] = [NotImplemented] * len(arrays)
     at_once: dict[object, tuple[Plan, list[int]]] = {}
     for key, places in by_key.items():
-        plan = calls.batches.get(key)
+        plan = fast.batches.get(key)
         if plan is None:
             _put(results, places, map(path, [arrays[place] for place in places]))
         else:

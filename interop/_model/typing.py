@@ -9,6 +9,9 @@ from typing import Any, Literal, TypeAlias
 #: A value of any framework: an array, a tensor, a sparse matrix, a list of numbers.
 Value: TypeAlias = Any
 
+#: Types whose values hold nothing, and there are many of them.
+SCALARS: frozenset[type] = frozenset({int, float, complex, bool, str, bytes, type(None)})
+
 #: A function from a value to a value.
 ValueFunction: TypeAlias = Callable[[Value], Value]
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache, lru_cache
 from itertools import chain
+from typing import Any
 
 from interop._model.format import Format
 from interop._model.provenance import HERE, OWN
@@ -47,6 +48,10 @@ class Graph:
             self._frameworks.setdefault(format_.framework, []).append(format_)
         self._wrappers = {name for name in self.formats if self.formats[name].wrapper is not None}
         self._conversions = self._resolved(registry)
+        #: The routes for arrays of composite values, by request, dtypes that the target cannot hold
+        #: now, and class of spec. A route that writes nothing serves all sizes: it is kept by kind
+        #: of spec.
+        self.array_routes: dict[Any, tuple[Any, ...] | None] = {}
         #: The pairs between which several distributions declare conversions.
         self.contested = _contested(self._every())
         self._arriving: dict[str, list[ResolvedConversion]] = {}

@@ -14,23 +14,22 @@ from interop._model.typing import ValueFunction
 from interop._registry.registry import Registry
 from interop._request.request import Request
 
-from .cache import PlanCache
 from .goals import frameworks, goals
 from .graph import Graph
 from .ranking import Rank
 from .search import Search, State, along, first
 from .step import Step, fast_path
 
+#: Routes for arrays of composite values that a graph keeps at most.
+_MOST_ROUTES = 4096
+
 
 class Planner:
     """Finds routes through the declarations of one registry."""
 
-    def __init__(
-        self, registry: Registry, available: Callable[[str], bool], cache: PlanCache
-    ) -> None:
+    def __init__(self, registry: Registry, available: Callable[[str], bool]) -> None:
         self._registry = registry
         self._available = available
-        self._cache = cache
         self._graph: Graph | None = None
         # All threads need the same graph: a step is known by the conversion that it was made of.
         self.lock = threading.RLock()
@@ -89,7 +88,7 @@ class Planner:
                 return steps
         unsupported = graph.formats[target].unsupported(request.device or spec.device)
         kind, sized = ((request, unsupported, key) for key in (spec_kind(spec), spec_class(spec)))
-        routes = self._cache.array_routes
+        routes = graph.array_routes
         for key in (kind, sized):
             if key in routes:
                 return routes[key]
@@ -97,7 +96,9 @@ class Planner:
         steps = None if route is None else tuple(route[1])
         # The size matters only if the preferred route writes bytes.
         key = sized if any(step.writes for step in steps or ()) else kind
-        return self._cache.keep(routes, key, steps, graph.version)
+        if len(routes) >= _MOST_ROUTES:
+            routes.clear()
+        return routes.setdefault(key, steps)
 
     def state_after(self, spec: Spec, steps: Iterable[Step]) -> State:
         """Return the state after some steps from a spec."""

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import interop
-from interop._execution.engine import Engine
+from interop._execution.converter import Converter
 from interop._model.dtype import DTYPES, KINDS, dtypes_of_kind
 from interop.errors import BadRequestError, RefusedError
 
@@ -104,7 +104,7 @@ def test_warm_calls_with_a_mapping_take_fast_paths(monkeypatch: pytest.MonkeyPat
     for _ in range(3):
         assert dtypes() == [expected, expected]
     with monkeypatch.context() as patched:
-        patched.setattr(Engine, "plan", None)
+        patched.setattr(Converter, "plan", None)
         assert dtypes() == [expected, expected]
         with interop.trace(), pytest.raises(TypeError):  # a receipt is for the full way
             convert(arrays[0])
@@ -112,7 +112,7 @@ def test_warm_calls_with_a_mapping_take_fast_paths(monkeypatch: pytest.MonkeyPat
             through(arrays[0])
     mine.register(interop.Format("other"))
     with monkeypatch.context() as patched:
-        patched.setattr(Engine, "plan", None)
+        patched.setattr(Converter, "plan", None)
         for call in (convert, through):
             with pytest.raises(TypeError):
                 call(arrays[0])

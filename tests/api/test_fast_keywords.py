@@ -166,8 +166,10 @@ def test_a_value_gets_what_a_cold_process_gives_it(
             value = make()
             told = facts(lambda call=call, value=value: call(warm, value, to), value)
             assert told == expected, asked
-    cases = [w for t in warm._cache._tables.values() for p in t.paths.values() for w in p.cases]
-    assert any(case.calls for case in cases)
+    kept = warm._converters._by_keywords.values()
+    learnt = [fast for converter in kept for fast in converter.learnt.values()]
+    assert any(fast.by_key for fast in learnt)
+    assert any(fast.plain or fast.same for fast in learnt)
 
 
 @pytest.mark.parametrize("keywords", KEYWORDS.values(), ids=KEYWORDS)
@@ -318,7 +320,7 @@ def test_a_plain_out_is_written_on_a_fast_path(warm: Interop) -> None:
     """It is found by the types of the two, and the numbers are the value's."""
     out = np.zeros(3)
     warm.convert(torch.arange(3.0, dtype=torch.float64), out=out)
-    fill = warm._cache.fills[torch.Tensor, np.ndarray]
+    fill = warm._converters.fills[torch.Tensor, np.ndarray]
     assert fill(torch.full((3,), 7.0, dtype=torch.float64), out)
     assert out.tolist() == [7.0] * 3
     assert not fill(torch.full((1,), 8.0, dtype=torch.float64), out)

@@ -114,7 +114,7 @@ def test_no_fast_path_is_compiled() -> None:
         return x + sum(instance.convert(x * 2, to="boxed").numbers)
 
     instance.convert(torch.ones(2), to="boxed")
-    assert instance._cache.fast_paths["boxed"][torch.Tensor].function is fast_path
+    assert instance._converters.calls["boxed"].fast[torch.Tensor] is fast_path
     torch._dynamo.reset()
     compiled = torch.compile(function, backend="aot_eager")
     assert compiled(torch.ones(2)).tolist() == [13.0, 13.0]

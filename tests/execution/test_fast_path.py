@@ -20,7 +20,6 @@ import interop.plugin
 from interop import Conversion, Format, Interop
 from interop._execution.fast_leaves import fast_leaves
 from interop._model.provenance import Provenance
-from interop._planning.cache import Case, PlanTable
 from interop._request.policy import block
 from interop._request.request import Request
 from interop.errors import UnknownValueError
@@ -38,8 +37,8 @@ class Kin(Box):
 
 def _kept(instance: Interop, target: Any) -> dict[type, Any]:
     """Return the fast paths that an instance has kept for a target."""
-    paths = instance._cache.fast_paths.get(target, {})
-    return {kind: path.function for kind, path in paths.items()}
+    calls = instance._converters.calls
+    return dict(calls[target].fast) if target in calls else {}
 
 
 def test_a_kept_fast_path_is_asked_first(empty: Interop) -> None:
@@ -80,8 +79,8 @@ def test_a_type_has_several_fast_paths(empty: Interop, monkeypatch: pytest.Monke
     asked.clear()
     monkeypatch.setattr(empty._registry, "describe", None)  # no value is described again
     assert [empty.convert(box, to="c").kind for box in boxes] == ["c", "fast a", "fast b"]
-    assert asked == ["a", "a", "b"]
-    assert len(empty._cache.table(Request(("c",))).paths[Box].cases) == 3
+    assert asked == ["a", "b", "a", "a", "b"]
+    assert len(empty._converters.of(Request(("c",))).learnt[Box].parts) == 3
 
 
 def test_a_type_whose_first_value_was_odd_gets_its_fast_path_later(empty: Interop) -> None:
@@ -129,8 +128,8 @@ def test_what_a_fast_path_copies_is_kept_from_trees_that_share(empty: Interop) -
         box = Box(source, [1.0])
         empty._registry.changed()
         empty.convert(box, to=target)
-        leaves = empty._cache.table(Request((target,))).leaf_cases
-        assert leaves == {Box: (Case(_same_box, NotImplemented if is_kept else None),)}
+        leaves = empty._converters.of(Request((target,))).leaves
+        assert leaves[Box].parts == ((_same_box, NotImplemented if is_kept else None),)
         assert fast_leaves([box], leaves) == [NotImplemented if is_kept else box]
 
 
@@ -269,11 +268,8 @@ def test_after_a_view_a_step_fails_and_declines_as_in_a_first_call(empty: Intero
     for _ in range(3):
         result = warm.convert(Box("a", [1.0]), to="b", dtype="float64")
         assert (result.numbers, result.dtype) == ([1.0], "float64")
-    (table,) = warm._cache.by_keywords.values()
-    assert isinstance(table, PlanTable)
-    (case,) = table.paths[Box].cases
-    assert case.calls is not None
-    assert case.calls.by_key
+    (converter,) = warm._converters._by_keywords.values()
+    assert converter.learnt[Box].by_key
     errors = []
     for instance in (_registered(Interop(plugins=False)), warm, warm):
         with pytest.raises(interop.errors.ConversionError, match=r"doubtful.*thirteen") as caught:
@@ -328,7 +324,7 @@ def test_out_takes_a_fast_path_on_the_host_where_values_tell_their_shape(
         out = kind("a", [0.0])
         assert empty.convert(kind("a", [1.0]), out=out) is out
         assert out.numbers == [1.0]
-    fast_fill = empty._cache.fills.get((kind, kind))
+    fast_fill = empty._converters.fills.get((kind, kind))
     assert (fast_fill is not None) is (kind is Shaped)
     if fast_fill is not None:
         assert fast_fill(kind("a", [1.0]), kind("a", [0.0]))
@@ -566,7 +562,7 @@ def test_a_dropped_instance_is_freed() -> None:
     """A private instance is freed with its fast paths, also while a block is open."""
     instance = Interop()
     instance.convert(np.zeros(2), to="numpy")
-    freed = weakref.ref(instance._cache)
+    freed = weakref.ref(instance._converters)
     with interop.policy():
         del instance
         gc.collect()

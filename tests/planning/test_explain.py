@@ -8,7 +8,7 @@ import pytest
 
 import interop
 from interop import Cost, Interop
-from interop._execution import engine
+from interop._execution import converter
 from interop.errors import ComplexWarning, RefusedError
 from interop.plugin import Limits, Result, make_spec
 from tests.toys import Box, copy, labels, toy, view
@@ -19,15 +19,15 @@ def test_a_route_with_a_warning_has_no_fast_path(
 ) -> None:
     """A route with a warning takes no fast path, so that the warning is given."""
     empty.register(toy("a"), toy("b"), view("a", "b", fast_path=lambda value: Box("b", [])))
-    monkeypatch.setattr(engine, "_imaginary_loss", lambda steps: ComplexWarning("beware"))
+    monkeypatch.setattr(converter, "imaginary_loss_of", lambda steps: ComplexWarning("beware"))
     for _ in range(2):
         with pytest.warns(ComplexWarning, match="beware"):
             assert empty.convert(Box("a", [1.0]), to="b").numbers == [1.0]
-    assert empty._cache.fast_paths.get("b", {}) == {}
+    assert empty._converters.calls["b"].fast == {}
     monkeypatch.undo()
     empty.register(toy("c"))
     empty.convert(Box("a", [1.0]), to="b")
-    assert list(empty._cache.fast_paths["b"]) == [Box]
+    assert list(empty._converters.calls["b"].fast) == [Box]
 
 
 # ---------------------------------------------------------------------- what no keyword permits

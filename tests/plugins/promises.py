@@ -143,7 +143,7 @@ def check_arrivals(to: str, name: str, held: Set[str]) -> None:
     """
     numbers = every_number(name)
     cold, warm = _cold_and_warm(to)
-    cold._cache.clear()
+    cold._converters.forget()
     for instance in (cold, warm):
         for layout in LAYOUTS.values():
             array = layout(numbers)

@@ -935,7 +935,7 @@ def test_managed_memory_reaches_jax_by_torch(loaded: interop.Interop) -> None:
     spec = make_spec("cupy", "float32", device="cuda:0", shape=(3,))
     ways = [[step.label for step in loaded.plan(spec, "jax").steps]]
     declined: set[object] = {loaded.plan(spec, "jax").steps[0].origin}
-    planner = loaded._engine._planner
+    planner = loaded._planner
     for _ in range(2):
         route = planner.route(spec, Request(("jax",)), frozenset(declined))
         assert route is not None

@@ -719,7 +719,7 @@ def test_odd_tensors_become_what_they_do_at_first(name: str) -> None:
     warm = interop.Interop()
     for _ in range(3):
         warm.convert(torch.ones(3), to="jax")
-    assert warm._cache.fast_paths["jax"][torch.Tensor].function is not None
+    assert warm._converters.calls["jax"].fast[torch.Tensor] is not None
     assert outcome(warm) == outcome(interop.Interop())
 
 

@@ -480,7 +480,7 @@ def test_nested_lists_are_the_same_cold_and_warm(to: str) -> None:
             except interop.InteropError as error:
                 outcomes.append((type(error).__name__, str(error)))
         assert outcomes[0] == outcomes[1], numbers
-    assert warm._requests.table(Keywords(to)).paths[list].function is not None
+    assert warm._converters.converter(Keywords(to)).fast[list] is not None
 
 
 RANGES = [

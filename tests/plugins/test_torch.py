@@ -1047,8 +1047,8 @@ def test_torchs_defaults_decide_nothing(
         values, other = of_every_kind(), Interop()
     mine = Interop()
     for kind, value in values.items():
-        mine._cache.clear()
-        other._cache.clear()
+        mine._converters.forget()
+        other._converters.forget()
         try:
             result = mine.convert(value, to=target, **request_)
         except RefusedError:

@@ -72,8 +72,8 @@ def _route(spec: Spec, to: str, keywords: dict[str, Any], instance: Interop) -> 
     The planner itself is asked: to explain a refusal takes far longer than to find that there is
     no route.
     """
-    instance._cache.clear()
-    table = instance._requests.table(checked(Keywords(to, **keywords)))
+    instance._converters.forget()
+    table = instance._converters.converter(checked(Keywords(to, **keywords)))
     route = instance._planner.route(representative(spec), table.request)
     return route and route[1]
 

@@ -187,7 +187,7 @@ def check(rng: Random, source: str, target: str) -> str:
     if rng.random() < 0.3:
         request["dtype"] = rng.choice(sorted(DTYPES))
     seed, outcomes = rng.random(), []
-    COLD._cache.clear()
+    COLD._converters.forget()
     for instance, numbers in ((COLD, drawn), (interop.default, drawn), (COLD, another(rng, drawn))):
         before = numbers.copy()
         note(f"{source} → {request}: {numbers.dtype, numbers.strides}\n{numbers!r}")

@@ -108,7 +108,7 @@ def test_the_plan_is_what_happens(array: np.ndarray, request: dict[str, Any]) ->
         with pytest.raises(interop.errors.RefusedError):
             interop.convert(array, **request)
         return
-    FRESH._cache.clear()
+    FRESH._converters.forget()
     again = FRESH.plan(array, **request)
     assert [s.label for s in again.steps] == [s.label for s in route.steps]
     result = route(array)

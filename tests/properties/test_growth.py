@@ -14,7 +14,8 @@ import scipy.sparse
 import torch
 
 import interop
-from interop._planning import cache, graph
+from interop._execution import converter as cache
+from interop._planning import graph
 from tests.properties.effort import count
 
 pytestmark = pytest.mark.slow

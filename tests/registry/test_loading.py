@@ -15,7 +15,6 @@ import pytest
 import interop
 from interop._model.format import Format, package
 from interop._model.spec import WEAK, Spec
-from interop._planning.cache import PlanCache
 from interop._planning.planner import Planner
 from interop._recognition.installed import importable
 from interop._registry.registry import Registry
@@ -80,7 +79,7 @@ def _planner(*plugins: str) -> tuple[Registry, Planner]:
     registry = Registry()
     loaded = {*ALWAYS, *plugins}
     registry.replace([entry for entry in ALL._declared if entry.provenance.plugin in loaded])
-    return registry, Planner(registry, importable, PlanCache(registry))
+    return registry, Planner(registry, importable)
 
 
 def _specs(random: Random, format_: Format) -> Iterator[Spec]:

@@ -11,7 +11,8 @@ import pytest
 
 import interop
 from interop._api.inspection import Inspection
-from interop._planning import cache
+from interop._execution.converter import Converter, Converters
+from interop._execution.fast import Fast
 from tests.toys import describe
 
 #: What writes to a dict.
@@ -42,7 +43,7 @@ for _write in WRITES:
 
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[str]]:
-    """The names of the dicts of plan caches that were written to, without their lock and at all."""
+    """The names of the dicts of converters that were written to, without their lock and at all."""
     noted: list[str] = []
     counted: list[str] = []
     locks: list[Any] = []
@@ -52,16 +53,17 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[str]]:
 
         def made(self: Any, *args: Any, **keywords: Any) -> None:
             make(self, *args, **keywords)
-            if owner is cache.PlanCache:
+            if owner is Converters:
                 locks.append(self.lock)
-            for name, value in vars(self).items():
+            for name in getattr(owner, "__slots__", None) or vars(self):
+                value = getattr(self, name, None)
                 if type(value) is dict and not value:
                     watched = Watched(f"{owner.__name__}.{name}", locks[-1], noted, counted)
                     setattr(self, name, watched)
 
         monkeypatch.setattr(owner, "__init__", made)
 
-    for owner in (cache.PlanCache, cache.PlanTable, cache.TablesByDtype, cache.Calls):
+    for owner in (Converters, Converter, Fast):
         watch(owner)
     return noted, counted
 
@@ -98,7 +100,13 @@ def test_the_caches_are_written_to_under_their_lock_alone(
         interop.Format("box", types=("tests.toys:Box",), describe=describe, dtypes={"float64"})
     )
     _use(mine)
-    assert {"PlanCache.fast_paths", "PlanTable.plans", "PlanTable.paths"} <= set(counted)
+    kept = {"calls", "_by_keywords", "_by_request", "fills", "likes"}
+    learnt = {"fast", "learnt", "leaves", "plans", "asked"}
+    assert set(counted) == {
+        *(f"Converters.{name}" for name in kept),
+        *(f"Converter.{name}" for name in learnt),
+        "Fast.by_key",
+    }
     assert noted == []
 
 

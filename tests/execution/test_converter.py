@@ -1,4 +1,4 @@
-"""The plan cache: one rule of staleness, one bound, and plans for each state of the process."""
+"""Converters: one rule of staleness, one bound, and plans for each state of the process."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ import pytest
 
 import interop
 from interop import Format, Interop, Spec
+from interop._execution import converter as cache
+from interop._execution.converter import Converters
 from interop._model.spec import spec_class
-from interop._planning import cache
-from interop._planning.cache import PlanCache
+from interop._planning.planner import Planner
+from interop._recognition.installed import importable
 from interop._registry.registry import Registry
 from interop._request.keywords import Keywords, checked
 from interop._request.request import Request
@@ -24,18 +26,19 @@ from interop.plugin.advanced import Advanced
 from tests.toys import Box, copy, toy, view
 
 
+def _converters(registry: Registry) -> Converters:
+    return Converters(registry, Planner(registry, importable))
+
+
 def entries(instance: Interop) -> int:
     """Return how many entries the cache of an instance holds."""
-    plan_cache = instance._cache
-    tables = {*plan_cache._tables.values(), *plan_cache.by_keywords.values()}
+    converters = instance._converters
+    users = {*converters._by_request.values(), *converters._by_keywords.values()}
     return (
-        len(plan_cache._tables)
-        + len(plan_cache.by_keywords)
-        + sum(map(len, plan_cache.fast_paths.values()))
-        + sum(len(t.plans) + len(t.refusals) for t in tables)
-        + len(plan_cache.array_routes)
-        + sum(len(t.paths) for t in tables)
-        + sum(len(plan.asked) for table in tables for plan in table.plans.values())
+        len(converters._by_request)
+        + len(converters._by_keywords)
+        + len(converters.calls)
+        + sum(len(t.plans) + len(t.learnt) + len(t.fast) + len(t.asked) for t in users)
     )
 
 
@@ -75,36 +78,36 @@ def test_every_change_of_the_registry_clears_everything(empty: Interop, change: 
         empty.convert(box, to="b")
     with pytest.raises(interop.errors.RefusedError):
         empty.convert(box, to="b", copy=True)
-    table = empty._cache.table(Request(("b",), "float32"))
-    assert table.plans
+    converter = empty._converters.of(Request(("b",), "float32"))
+    assert converter.plans
     assert entries(empty) > 5
     if change == "register":
         empty.register(toy("c"))
     else:
         empty._registry.replace([])
     assert entries(empty) == 0
-    assert table.plans == {}  # which the converter holds
+    assert converter.plans == {}  # which the converter holds
 
 
 def test_nothing_is_kept_of_an_older_registry() -> None:
     """A plan that was found while another thread registered something is used and not kept."""
     registry = Registry()
-    plan_cache = PlanCache(registry)
-    table = plan_cache.table(Request(("b",)))
+    converters = _converters(registry)
+    converter = converters.of(Request(("b",)))
     version = registry.version
     registry.register([toy("a")])
-    assert plan_cache.keep(table.plans, "key", "plan", version) == "plan"
-    assert table.plans == {}
-    assert plan_cache.keep(table.plans, "key", "plan", registry.version) == "plan"
-    assert table.plans == {"key": "plan"}
+    assert converters.keep(converter.plans, "key", "plan", version) == "plan"
+    assert converter.plans == {}
+    assert converters.keep(converter.plans, "key", "plan", registry.version) == "plan"
+    assert converter.plans == {"key": "plan"}
 
 
 def test_the_first_entry_stays() -> None:
     """Of two threads that keep something under one key, both get what was kept first."""
-    plan_cache = PlanCache(Registry())
-    table: dict[str, str] = {}
-    assert plan_cache.keep(table, "key", "first") == "first"
-    assert plan_cache.keep(table, "key", "second") == "first"
+    converters = _converters(Registry())
+    kept: dict[str, str] = {}
+    assert converters.keep(kept, "key", "first") == "first"
+    assert converters.keep(kept, "key", "second") == "first"
 
 
 # ---------------------------------------------------------------------- the bound
@@ -161,7 +164,7 @@ def test_a_runaway_program_starts_over(empty: Interop, monkeypatch: pytest.Monke
 
 
 def test_equal_requests_share_their_plans(empty: Interop) -> None:
-    """However a request is spelt, its plans are in one table."""
+    """However a request is spelt, its plans are in one converter."""
     empty.register(toy("a"), toy("b"), view("a", "b"))
     spellings: list[dict[str, Any]] = [
         {"allow": "narrow", "forbid": ["copy"]},
@@ -169,11 +172,13 @@ def test_equal_requests_share_their_plans(empty: Interop) -> None:
         {"allow": iter(["narrow"]), "forbid": frozenset({"copy"})},
         {"allow": ["narrow", "narrow"], "forbid": "copy"},
     ]
-    tables = [empty._requests.table(checked(Keywords("b", **spelling))) for spelling in spellings]
-    assert all(table is tables[0] for table in tables)
+    kept = [
+        empty._converters.converter(checked(Keywords("b", **spelling))) for spelling in spellings
+    ]
+    assert all(converter is kept[0] for converter in kept)
     with interop.policy(allow="narrow"):
-        assert empty._requests.table(Keywords("b", forbid=("copy",))) is tables[0]
-    assert empty._requests.table(Keywords("b")) is not tables[0]
+        assert empty._converters.converter(Keywords("b", forbid=("copy",))) is kept[0]
+    assert empty._converters.converter(Keywords("b")) is not kept[0]
 
 
 def test_a_refusal_is_looked_for_once(empty: Interop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,8 +246,8 @@ def test_plans_are_kept_apart_by_the_state_of_the_process(empty: Interop) -> Non
         assert convert(box).dtype == expected
         assert empty.plan(box, to="b", allow="narrow").result.dtype == expected
         assert empty.convert(box, to="b", allow="narrow").dtype == expected
-    table = empty._requests.table(Keywords("b", allow="narrow"))
-    assert len(table.plans) == 2
+    converter = empty._converters.converter(Keywords("b", allow="narrow"))
+    assert len(converter.plans) == 2
     with pytest.raises(interop.errors.RefusedError, match="narrow"):
         empty.convert(box, to="b")
     unsupported = frozenset()
@@ -274,11 +279,11 @@ def test_formats_without_such_a_state_are_planned_by_their_spec_alone() -> None:
     registry.register(
         [Format("a"), Format("b", limits=Limits(unsupported_now=lambda device: frozenset()))]
     )
-    plan_cache = PlanCache(registry)
+    converters = _converters(registry)
     spec = make_spec("a", "float64")
     group = spec_class(spec)
-    assert plan_cache.table(Request(("a",))).key(spec) == group
-    assert plan_cache.table(Request(("a", "b"))).key(spec) == (*group, frozenset())
+    assert converters.of(Request(("a",))).key(spec) == group
+    assert converters.of(Request(("a", "b"))).key(spec) == (*group, frozenset())
 
 
 def test_plans_for_numbers_without_a_dtype_are_kept_by_the_default_dtypes() -> None:
@@ -286,13 +291,13 @@ def test_plans_for_numbers_without_a_dtype_are_kept_by_the_default_dtypes() -> N
     registry, default = Registry(), ["float32"]
     target = Format("a", advanced=Advanced(default_dtype=lambda dtype: default[0]))
     registry.register([target])
-    table = PlanCache(registry).table(Request(("a",)))
+    converter = _converters(registry).of(Request(("a",)))
     plain = make_spec("a", "float64")
     weak = plain._replace(traits=frozenset({"weak"}))
     keys = []
     for default[0] in ("float32", "float64"):
-        assert table.key(plain) == spec_class(plain)
-        keys.append(table.key(weak))
+        assert converter.key(plain) == spec_class(plain)
+        keys.append(converter.key(weak))
     assert keys[0] != keys[1]
 
 
@@ -300,7 +305,7 @@ def test_entries_are_counted_and_not_calls(loaded: Interop) -> None:
     """The same call, however often it is made, takes up no more of the cache than once."""
     value, like = np.zeros(2**19), np.zeros(2)  # too large for a fast path
     loaded.convert(value, like=like, copy=True)
-    before = loaded._cache._count
+    before = loaded._converters._count
     for _ in range(20):
         loaded.convert(value, like=like, copy=True)
-    assert loaded._cache._count - before < 3
+    assert loaded._converters._count - before < 3
