@@ -65,7 +65,9 @@ class Conversion(NamedTuple):
     cost : Cost
         How long it takes.
     dtypes : set of str or None
-        Element dtypes it takes; None: all that both formats hold.
+        Element dtypes it takes; None: all that both formats hold. What is no identifier is the
+        beginning of the names of dtypes that are not of numbers, after which ``$`` stands:
+        ``"<U"``, ``"datetime64[ns]$"``.
     devices : set of str or None
         Device types it takes, by default the host alone; None: all.
     requires : set of str

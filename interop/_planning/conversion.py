@@ -43,13 +43,23 @@ class ResolvedConversion:
     __slots__ = (
         *("conversion", "devices", "provenance", "source", "target"),
         *("aliases", "arrives", "effects", "latency", "losses", "requires", "roles", "writes"),
-        *("bits", "copies_in_order", "drops", "dtypes", "is_sparse", "keeps_order", "ndims"),
+        *(
+            "bits",
+            "copies_in_order",
+            "drops",
+            "dtypes",
+            "elements",
+            "is_sparse",
+            "keeps_order",
+            "ndims",
+        ),
         *("takes", "turns"),
     )
     bits: str | None
     copies_in_order: bool
     drops: Set[str]
     dtypes: Set[str]
+    elements: tuple[str, ...]
     is_sparse: bool
     keeps_order: bool
     ndims: Set[int] | None
@@ -97,6 +107,7 @@ class ResolvedConversion:
         conversion, source, target = self.conversion, self.source, self.target
         exports = source.exports.get(conversion.source, source.dtypes)
         self.dtypes = exports if conversion.dtypes is None else exports & conversion.dtypes
+        self.elements = elements_named(conversion.dtypes or ())
         self.ndims = _intersection(conversion.ndims, target.ndims)
         takes = in_any_order(conversion.takes | conversion.requires)
         drops = in_any_order(conversion.drops)
@@ -144,6 +155,8 @@ class ResolvedConversion:
 
         A cast makes numbers of what has no dtype only if that is what it is for.
         """
+        if self.elements:
+            return f"{spec.dtype}$".startswith(self.elements)
         if "dtype" in self.conversion.changes:
             return "untyped" in self.requires
         return not NOMINAL.isdisjoint(spec.traits)
@@ -217,7 +230,7 @@ class ResolvedConversion:
             if is_checked_fill and asked not in {None, spec.dtype}:
                 return
             holds = (spec.carrier or spec.dtype) in self.target.dtypes
-            is_nominal = not NOMINAL.isdisjoint(spec.traits - self.drops)
+            is_nominal = bool(self.elements) or not NOMINAL.isdisjoint(spec.traits - self.drops)
             if (holds or is_nominal) and not self.keeps_order:
                 yield spec.dtype, spec.carrier
         else:
@@ -384,6 +397,11 @@ class Unwrapping:
             call=self._unwrap,
             origin=(self.source.name, "wrapper"),
         )
+
+
+def elements_named(dtypes: Iterable[str]) -> tuple[str, ...]:
+    """Return the beginnings of names of dtypes that are not of numbers, in a set of dtypes."""
+    return tuple(name for name in dtypes if not name.isidentifier())
 
 
 def _intersection(ndims: Set[int] | None, others: Set[int] | None) -> Set[int] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 
 from interop._model.device import matches, ordinary
-from interop._model.dtype import narrowed, promoted
+from interop._model.dtype import DTYPES, narrowed, promoted
 from interop._model.format import Format
 from interop._model.spec import (
     ATTRIBUTED,
@@ -34,6 +34,7 @@ def goals(graph: Graph, spec: Spec, request: Request) -> dict[str, Goal]:
         target = graph.formats[name]
         device = _device(graph, spec, target, request.device)
         is_kept = keeps_elements(spec, graph.formats[spec.wrapped or spec.format], target)
+        is_kept = is_kept or _holds_elements(graph, spec, target)
         default = spec.dtype if is_kept else _default_dtype(spec, target, device)
         dtype = request.dtype or default
         unchanged = name == spec.format and dtype == spec.dtype
@@ -144,6 +145,16 @@ def keeps_elements(spec: Spec, source: Format, target: Format) -> bool:
     nominal = spec.traits & NOMINAL
     protocols = source.exports.keys() & target.exports.keys()
     return bool(nominal and protocols) and source is not target and nominal <= target.carries
+
+
+def _holds_elements(graph: Graph, spec: Spec, target: Format) -> bool:
+    """Tell whether a target holds text or dates, as those of a value, that are none of numbers."""
+    nominal = spec.traits & NOMINAL
+    if spec.dtype is None or spec.dtype in DTYPES or target.name == spec.format:
+        return False
+    return nominal <= {"not_numbers"} and (
+        (bool(nominal) and nominal <= target.carries) or graph.names(target.name, spec.dtype)
+    )
 
 
 def labels_confine(graph: Graph, spec: Spec, names: Iterable[str]) -> bool:

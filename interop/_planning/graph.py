@@ -192,6 +192,10 @@ class Graph:
         ways = (way for way in self.conversions(source) if way.target.name == target)
         return any(way.conversion.takes >= LABELLED for way in ways)
 
+    def names(self, name: str, dtype: str) -> bool:
+        """Tell whether a way into a format names a dtype that is not one of numbers."""
+        return any(f"{dtype}$".startswith(way.elements) for way in self._into(name))
+
     def needs_like(self, name: str) -> bool:
         """Tell whether every way into a format needs a value of it, to divide the result as it."""
         ways = [way for way in self._into(name) if way.source is not way.target]

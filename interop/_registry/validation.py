@@ -257,7 +257,8 @@ def _dtypes_of_format(format_: Format) -> Iterator[tuple[str, frozenset[str]]]:
 
 def _dtypes_of_conversion(conversion: Conversion) -> Iterator[tuple[str, frozenset[str]]]:
     result = conversion.result
-    yield "dtypes", frozenset(conversion.dtypes or ())
+    # What is no identifier is the beginning of the names of dtypes that are not of numbers.
+    yield "dtypes", frozenset(filter(str.isidentifier, conversion.dtypes or ()))
     yield "index_dtypes", frozenset(conversion.index_dtypes or ())
     yield "result.dtypes", frozenset(result.dtypes or ())
     if result.index_dtype is not None:

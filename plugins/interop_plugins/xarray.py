@@ -69,6 +69,15 @@ _WRAPPED = {
     "dask": ("cpu", EMPTY),
     "sparse.coo": ("cpu", _FILL_VALUE | {"readonly", "immutable"}),
 }
+#: The names of NumPy's dtypes of dates, and their beginnings of those of text. xarray turns the
+#: longer units into seconds.
+_TEXTS = frozenset({"<U", ">U", "|S", "StringDType("})
+_DATES = frozenset(
+    f"{kind}64[{unit}]$" for kind in ("datetime", "timedelta") for unit in ("s", "ms", "us", "ns")
+)
+_LONG_DATES = frozenset(
+    f"{kind}64[{unit}]$" for kind in ("datetime", "timedelta") for unit in ("m", "h", "D")
+)
 _ANY_TRAIT = frozenset(TRAITS) | _UNLOADED | _FILL_VALUE
 
 
@@ -310,6 +319,22 @@ def _conversions() -> Iterable[Conversion]:
 def _wrap_cast_and_load(name: str, wrap: Callable[[AnyArray], Labelled]) -> Iterable[Conversion]:
     for wrapped, (device, traits) in _WRAPPED.items():
         yield Conversion(wrapped, name, wrap, devices={device}, takes=traits, cost=Cost(1e-5))
+    elements = partial(Conversion, "numpy", name, wrap, cost=Cost(1e-5))
+    yield elements(dtypes=_TEXTS, takes=MEMORY_TRAITS, name="wrap_texts")
+    yield elements(dtypes=_DATES, takes={"readonly", "immutable"}, name="wrap_dates")
+    gaps = frozenset({"noncontiguous"})  # which xarray, or pandas for it, does not keep
+    taken = MEMORY_TRAITS - {"byteswapped"}
+    yield elements(
+        dtypes=_DATES, takes=taken, requires=gaps, effects=COPY, name="wrap_scattered_dates"
+    )
+    yield elements(
+        dtypes=_LONG_DATES,
+        takes=taken,
+        adds={"not_numbers"},
+        effects=COPY,
+        name="wrap_dates_in_seconds",
+    )
+    yield elements(requires={"not_numbers"}, takes=MEMORY_TRAITS, name="wrap_objects")
     cast = partial(Conversion, name, name, recast, takes=MEMORY_TRAITS | _FILL_VALUE, changes=DTYPE)
     yield cast(effects=COPY, cost=Cost(3e-5, 8e9))
     cost = Cost(4e-5, 6e9)

@@ -109,7 +109,8 @@ def test_the_policy_is_that_of_the_wrapped_value(instance: Interop) -> None:
     assert tensor.data_ptr() != locked.ctypes.data
     random = np.array([object()])
     with pytest.raises(RefusedError, match="objects and no numbers"):
-        instance.convert(Box(random), to="numpy")
+        instance.convert(Box(random), to="torch")
+    assert instance.convert(Box(random), to="numpy") is random
 
 
 def test_a_wrapped_array_on_a_device_is_planned_for(instance: Interop) -> None:

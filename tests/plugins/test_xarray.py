@@ -142,7 +142,7 @@ def test_refusals_of_texts_times_and_objects_name_the_dtype(array):
     value = xr.Variable("x", array)
     name = str(interop.spec(value).dtype)
     with pytest.raises(RefusedError, match="numbers") as caught:
-        interop.convert(value, to="numpy")
+        interop.convert(value, to="torch")
     assert name in str(caught.value)
     assert interop.convert(value, to=xr.Variable) is value
 

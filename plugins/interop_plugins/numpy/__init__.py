@@ -39,6 +39,8 @@ from .dense import (
     cast_if_exact,
     cast_in_order,
     copy,
+    copy_elements,
+    copy_elements_to_fortran,
     copy_in_order,
     copy_to_fortran,
     copy_to_native,
@@ -69,6 +71,11 @@ _FLAGS = frozenset({"readonly", "immutable", "unaligned"})
 _VIEWABLE = _LAYOUT | _FLAGS
 _GAPS, _SWAPPED = frozenset({"noncontiguous"}), frozenset({"byteswapped"})
 _FORTRAN = _GAPS | {"fortran"}
+#: The beginnings of the names of dtypes of text, of dates and of records.
+_ELEMENTS = frozenset(
+    {"<U", ">U", "|S", "StringDType(", "datetime64[", "timedelta64[", "[(", "{'", "|V"}
+)
+_NOT_NUMBERS = frozenset({"not_numbers"})
 _UNTYPED, _MASKED = frozenset({"untyped"}), frozenset({"masked"})
 #: The traits of arrays of a class to which others have added attributes, such as a unit.
 _ATTRIBUTED = frozenset({"subclass", "labelled"})
@@ -116,7 +123,7 @@ def _format() -> Format:
         describe=describe,
         dtypes=HELD,
         ndims=frozenset(range(65)),
-        carries=_MEMORY | _UNTYPED,
+        carries=_MEMORY | _UNTYPED | _NOT_NUMBERS,
         # Arrays have other protocols, too, but no route needs them.
         exports={"dlpack": PLAIN},
         unary=tuple(_steps()),
@@ -139,7 +146,7 @@ def _masked() -> Format:
         target_types=("numpy.ma:MaskedArray",),
         describe=describe,
         dtypes=HELD,
-        carries=_MEMORY | _MASKED | _UNTYPED,
+        carries=_MEMORY | _MASKED | _UNTYPED | _NOT_NUMBERS,
         unary=tuple(_steps_of_subclasses(_MASKED)),
         limits=Limits(refusal_hints=_HINTS),
         requires="numpy",
@@ -161,6 +168,7 @@ def _steps_of_subclasses(
         (subclasses.copy_to_fortran, _FORTRAN, Cost(8e-6, 7.5e9)),
     ):
         yield Copy(function, takes=_MEMORY | traits, requires=requires, adds=adds, cost=cost)
+    yield from _copies_of_elements(traits) if traits == _MASKED else ()
     takes = _VIEWABLE | traits
     yield Cast(subclasses.cast, takes=takes, requires=requires, cost=Cost(8e-6, 1e10))
 
@@ -195,6 +203,7 @@ def _masks() -> Iterable[Conversion]:
 def _steps() -> Iterable[Conversion]:
     """Yield the steps within NumPy, in groups of dtypes with similar speed."""
     yield from _checked_casts()
+    yield from _copies_of_elements()
     yield Cast(
         objects_to_numbers,
         takes=_VIEWABLE | {"subclass"},
@@ -242,6 +251,18 @@ def _steps() -> Iterable[Conversion]:
             cost=cost,
             name=f"{name}_in_order",
         )
+
+
+def _copies_of_elements(traits: frozenset[str] = frozenset()) -> Iterable[Conversion]:
+    """Yield the copies of what is no array of numbers: text, dates, records, objects."""
+    for name, adds in (("copy_elements", frozenset[str]()), ("elements_to_fortran", _FORTRAN)):
+        function = copy_elements_to_fortran if adds else copy_elements
+        make = partial(Copy, function, cost=Cost(5e-7, 2e9), takes=_VIEWABLE | traits, name=name)
+        yield make(dtypes=_ELEMENTS, adds=adds)
+        # As NumPy's own copy does, this keeps the order of bytes.
+        yield make(dtypes=_ELEMENTS, requires=_SWAPPED, adds=adds | _SWAPPED)
+        for kind in (_UNTYPED, _NOT_NUMBERS):
+            yield make(requires=kind, adds=adds)
 
 
 def _checked_casts() -> Iterable[Conversion]:

@@ -57,6 +57,16 @@ def copy_to_fortran(value: Array) -> Array:
     return copy_to_native(value.T).T
 
 
+def copy_elements(value: Array) -> Array:
+    """Return a C-ordered, writable copy of an array of text, dates, records or objects."""
+    return value.copy()
+
+
+def copy_elements_to_fortran(value: Array) -> Array:
+    """Return a writable copy of an array of such elements in Fortran order."""
+    return value.copy(order="F")
+
+
 def copy_in_order(value: Array) -> Array:
     """Return a writable copy with the elements in the order in which they lie."""
     return written(value, value.dtype, "K")

@@ -34,7 +34,7 @@ from interop.plugin import (
 )
 from interop.plugin.advanced import Advanced
 
-from . import arrays, describe, frames, labels, tables
+from . import arrays, describe, elements, frames, labels, tables
 from .describe import LAYOUT, UNKNOWN_DTYPE
 
 if TYPE_CHECKING:
@@ -222,6 +222,7 @@ def _conversions() -> Iterable[Conversion]:
     yield from _tables()
     yield from _masks()
     yield from _vectors_to_arrow()
+    yield from elements.conversions()
 
 
 def _to_arrays() -> Iterable[Conversion]:

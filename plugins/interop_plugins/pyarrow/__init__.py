@@ -34,7 +34,7 @@ from interop.plugin import (
 )
 from interop.plugin.advanced import Advanced
 
-from . import dense, describe, lists, samples, tables, tensors
+from . import dense, describe, elements, lists, samples, tables, tensors
 from .dtypes import DTYPES, NUMBERS, UNTYPED, dtype_name
 
 if TYPE_CHECKING:
@@ -286,6 +286,7 @@ def _conversions() -> Iterable[Conversion]:
         *_from_numpy(),
         *_chunks(),
         *_lists_to_others(),
+        *elements.conversions(_CHUNKS - UNTYPED),
     ]
 
 

@@ -1,0 +1,185 @@
+"""Text and dates between NumPy, pandas, Polars, Arrow and xarray, and copies of what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import xarray as xr
+
+import interop
+from interop.errors import RefusedError
+from tests.cases import together
+
+TEXT, MISSING = np.dtypes.StringDType(), np.dtypes.StringDType(na_object=None)
+
+#: Arrays of NumPy's by kind.
+ARRAYS: dict[str, np.ndarray[Any, Any]] = {
+    "text": np.array(["a", "bç"]),
+    "swapped text": np.array(["a", "bç"], ">U2"),
+    "bytes": np.array([b"a", b"bc"]),
+    "StringDType": np.array(["a", "bç"], TEXT),
+    "StringDType with nulls": np.array(["a", None], MISSING),
+    **{
+        f"{kind} in {unit}": np.array([3, "NaT", 5], f"{kind}8[{unit}]")
+        for kind in "Mm"
+        for unit in ("h", "s", "ms", "us", "ns")
+    },
+    "days": np.array(["2020-01-01", "NaT"], "M8[D]"),
+    "reversed dates": np.arange(6).astype("M8[ns]")[::-2],
+    "no dates": np.array([], "M8[us]"),
+}
+CONSTRUCTORS: dict[str, Callable[[Any], Any]] = {
+    "pandas.series": pd.Series,
+    "polars.series": pl.Series,
+    "pyarrow": pa.array,
+    "xarray.dataarray": xr.DataArray,
+    "xarray.variable": lambda x: xr.Variable(("dim_0",), x),
+}
+#: What a library makes otherwise than its constructor: what that refuses, or keeps as NumPy's.
+OTHERWISE: dict[tuple[str, str], Callable[[Any], Any]] = {
+    ("pandas.series", "bytes"): lambda x: pd.Series(x, dtype=object),
+    ("pandas.series", "StringDType"): lambda x: pd.Series(x, dtype="str"),
+    ("pandas.series", "StringDType with nulls"): lambda x: pd.Series(x, dtype="str"),
+    **{
+        ("polars.series", f"{kind} in {unit}"): lambda x, kind=kind: pl.Series(
+            x.astype(f"{kind}8[ms]")
+        )
+        for kind in "Mm"
+        for unit in ("h", "s")
+    },
+}
+#: What a library does not have in the bits of NumPy's.
+REFUSED = {("pyarrow", "M in h"), ("pyarrow", "m in h"), ("pyarrow", "swapped text")}
+
+
+def same(value: Any, other: Any) -> bool:
+    """Tell whether two values of a library are equal, nulls included."""
+    if isinstance(value, (xr.DataArray, xr.Variable)):
+        return bool(value.identical(other))
+    if isinstance(value, pl.Series):
+        return value.dtype == other.dtype and value.equals(other, null_equal=True)
+    if isinstance(value, np.ndarray):
+        return value.dtype == other.dtype and bool(np.array_equal(value, other))
+    return bool(value.equals(other))
+
+
+@pytest.mark.parametrize("target", CONSTRUCTORS)
+def test_text_and_dates_of_numpy_become_what_the_library_makes_of_them(target: str) -> None:
+    """Values, units and nulls are those of the library's own constructor, in plan and call alike."""
+    for kind, array in ARRAYS.items():
+        if (target, kind) in REFUSED:
+            with pytest.raises(RefusedError):
+                interop.plan(array, to=target)
+            continue
+        made = OTHERWISE.get((target, kind), CONSTRUCTORS[target])(array.copy())
+        for _ in range(2):
+            assert same(interop.convert(array, to=target), made), kind
+        copied = interop.convert(array, to=target, copy=True)
+        assert same(copied, made), kind
+        assert not np.shares_memory(np.asarray(copied), array), kind
+        plan = interop.plan(array, to=target)
+        if plan.aliases:
+            shared = interop.convert(array, to=target, copy=False)
+            if isinstance(shared, pa.Array) and array.size:
+                assert shared.buffers()[1].address == array.ctypes.data, kind
+            else:
+                assert np.shares_memory(np.asarray(shared), array) or not array.size, kind
+        else:
+            with pytest.raises(RefusedError):
+                interop.convert(array, to=target, copy=False)
+
+
+@pytest.mark.parametrize("source", CONSTRUCTORS)
+def test_text_and_dates_come_back_to_numpy(source: str) -> None:
+    """Dates come back in the unit that the library has, and text as objects."""
+    for kind, array in ARRAYS.items():
+        if (source, kind) in REFUSED or (source, kind) == ("pandas.series", "bytes"):
+            continue
+        value = interop.convert(array, to=source)
+        back = interop.convert(value, to="numpy")
+        if array.dtype.kind in "Mm":
+            assert np.array_equal(back, array, equal_nan=True), kind
+            assert back.dtype == array.dtype or kind[-1] in "sh", kind  # which become finer ones
+        else:
+            expected = array.astype(object).tolist()
+            assert [None if pd.isna(x) else x for x in back.tolist()] == expected, kind
+        assert interop.convert(value, to="numpy", copy=True).flags.writeable
+
+
+@together(
+    "value",
+    [
+        pd.Series(pd.date_range("2020", periods=2, tz="UTC")),
+        pd.Series(["a"], dtype="category"),
+        pd.Series(pd.period_range("2020", periods=2)),
+        pl.Series([1], dtype=pl.Datetime("us", "UTC")),
+        pl.Series(["a"], dtype=pl.Categorical),
+        pl.Series([1], dtype=pl.Time),
+        pa.array([1], pa.timestamp("us", "UTC")),
+        pa.array(["a"]).dictionary_encode(),
+        pa.array([1], pa.time32("s")),
+    ],
+)
+def test_what_numpy_lacks_is_refused_in_plan_and_call(value: Any) -> None:
+    """Time zones, categories, periods and times of day are not NumPy's."""
+    for function in (interop.plan, interop.convert):
+        with pytest.raises(RefusedError, match="numbers"):
+            function(value, to="numpy")
+
+
+def test_dates_that_no_unit_holds_are_refused() -> None:
+    """A date that overflows in the library's unit is refused, and never another date."""
+    far = np.array([2**60], "M8[h]")
+    with pytest.raises(RefusedError, match="no unit for all of its dates"):
+        interop.convert(far, to="polars")
+    with pytest.raises(RefusedError, match="no unit for all of its dates"):
+        interop.convert(np.array([2**62], "M8[D]"), to="pandas")
+
+
+@together("array", ARRAYS.values())
+def test_text_and_dates_are_no_numbers(array: Any) -> None:
+    """Libraries of numbers refuse them, with advice."""
+    for target in ("torch", "jax", "scipy.csr"):
+        with pytest.raises(RefusedError, match=r"x\.astype"):
+            interop.convert(array, to=target)
+
+
+#: Arrays that are NumPy's already, whatever their elements.
+ANYTHING: dict[str, Any] = {
+    **ARRAYS,
+    "a table of text": np.array([["a", "b"], ["c", "d"]]),
+    "objects that are text": np.array(["a", "b"], dtype=object),
+    "mixed objects": np.array(["a", 1, None], dtype=object),
+    "dicts": np.array([{}, {"a": 1}], dtype=object),
+    "objects that are numbers": np.array([1, None], dtype=object),
+    "records": np.array([(1, 2.0)], "i4,f4"),
+    "masked text": np.ma.array(["a", "b"], mask=[True, False]),
+    "masked dates": np.ma.array(ARRAYS["days"], mask=[True, False]),
+}
+
+
+@pytest.mark.parametrize("kind", ANYTHING)
+def test_an_array_that_is_numpys_already_is_returned_or_copied(kind: str) -> None:
+    """Whatever its elements, no keyword refuses what the array is already."""
+    array = ANYTHING[kind]
+    target = "numpy.ma" if isinstance(array, np.ma.MaskedArray) else "numpy"
+    for keywords in ({}, {"copy": False}, {"copy": "writable"}, {"device": "cpu"}):
+        assert interop.convert(array, to=target, **keywords) is array
+        assert interop.converter(target, **keywords)(array) is array
+    for order in ("C", "F"):
+        ordered = interop.convert(array, to=target, order=order)
+        assert ordered.flags.c_contiguous if order == "C" else ordered.flags.f_contiguous
+        assert ordered.tolist() == array.tolist()
+    assert interop.convert(array, like=array) is array
+    copied = interop.convert(array, to=target, copy=True)
+    assert type(copied) is type(array)
+    assert copied.dtype == array.dtype
+    assert copied.tolist() == array.tolist()
+    assert not np.shares_memory(copied, array)
+    assert "copy" in interop.plan(array, to=target, copy=True).effects
