@@ -7,6 +7,17 @@ import ctypes
 import numpy as np
 import pytest
 
+from interop._conformance.capsule import (
+    DELETER,
+    Legacy,
+    Versioned,
+    forever,
+    get_pointer,
+    new_capsule,
+)
+
+__all__ = ["DELETER", "Legacy", "Versioned", "forever", "get_pointer", "new_capsule"]
+
 #: The lowest and the highest address of an array; NumPy 1 has it at its top.
 bounds = getattr(np.lib, "array_utils", np).byte_bounds
 
@@ -18,54 +29,6 @@ def exported(array, **keywords):
     if keywords.get("max_version") is not None:
         pytest.skip("NumPy exports versioned capsules from 2.1 on")
     return array.__dlpack__()
-
-
-class Tensor(ctypes.Structure):
-    """DLTensor."""
-
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
-class Legacy(ctypes.Structure):
-    """DLManagedTensor."""
-
-    _fields_ = [("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
-
-
-class Versioned(ctypes.Structure):
-    """DLManagedTensorVersioned."""
-
-    _fields_ = [
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-        ("flags", ctypes.c_uint64),
-        ("tensor", Tensor),
-    ]
-
-
-DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
-new_capsule = ctypes.PYFUNCTYPE(
-    ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
-)(("PyCapsule_New", ctypes.pythonapi))
-
-#: Callbacks and names that C code may use as long as the process lives.
-forever = []
 
 
 def on_deletion(managed, note):

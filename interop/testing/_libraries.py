@@ -1,0 +1,269 @@
+"""Libraries: whether one keeps what the DLPack standard asks of its producer and its consumer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from interop._conformance import consumer, interfaces, producer  # they register their checks
+from interop._conformance.checks import (
+    CHECKS,
+    Check,
+    NotTriedError,
+    RefusedError,
+    UntrueError,
+    shown,
+)
+from interop._conformance.library import Library
+from interop._model.suggestion import listed
+
+from ._process import Say, Worker, WorkerEnded
+
+#: Seconds that one check may take, the library's import included.
+_PATIENCE = 120.0
+#: How many cases of one reason a line names.
+_MOST = 6
+_MAKE: dict[str, Callable[[Library, str], Any]] = {
+    "producer": producer.Produced,
+    "consumer": consumer.Consumed,
+    "interface": interfaces.Offered,
+}
+
+RIGHT, REFUSED, ADVICE, WRONG = "right", "refused", "not as recommended", "wrong"
+ENDS, NOT_TRIED = "ends the process", "not tried"
+#: What can come of a check, the worst last.
+OUTCOMES = (NOT_TRIED, RIGHT, REFUSED, ADVICE, WRONG, ENDS)
+
+
+class LibraryFinding(NamedTuple):
+    """What came of one check of a library.
+
+    Parameters
+    ----------
+    role : str
+        ``"producer"``, ``"consumer"``, or ``"interface"`` for what is no DLPack.
+    check : str
+        Name of the check.
+    case : str
+        The layout or the dtype it was tried with.
+    outcome : str
+        ``"right"``; ``"refused"``, by an error, which the standard permits; ``"not as
+        recommended"``; ``"wrong"``; ``"ends the process"``; ``"not tried"``.
+    reason : str
+        What is in the place of what the sentence says, or why it was not tried.
+    sentence : str
+        What the standard asks, in our words.
+    source : str
+        Where the standard says so.
+    """
+
+    role: str
+    check: str
+    case: str
+    outcome: str
+    reason: str
+    sentence: str
+    source: str
+
+    def __str__(self) -> str:
+        reason = f": {self.reason}" if self.reason else ""
+        return f"{self.outcome}: {self.role}, {self.check} ({self.case}){reason}"
+
+
+class LibraryReport(NamedTuple):
+    """All findings about a library. It prints as text.
+
+    Parameters
+    ----------
+    library, version : str
+        Name and version of what was looked at.
+    findings : tuple of LibraryFinding
+    """
+
+    library: str
+    version: str
+    findings: tuple[LibraryFinding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong or ends the process, and something is right."""
+        outcomes = {finding.outcome for finding in self.findings}
+        return RIGHT in outcomes and not outcomes & {WRONG, ENDS}
+
+    def of(self, outcome: str) -> tuple[LibraryFinding, ...]:
+        """Return the findings with an outcome."""
+        return tuple(finding for finding in self.findings if finding.outcome == outcome)
+
+    def counts(self) -> dict[str, int]:
+        """Return how often each outcome occurs."""
+        counts = Counter(finding.outcome for finding in self.findings)
+        return {outcome: counts[outcome] for outcome in reversed(OUTCOMES) if counts[outcome]}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as plain dicts and lists, ready for JSON."""
+        return {
+            "library": self.library,
+            "version": self.version,
+            "ok": self.ok,
+            "counts": self.counts(),
+            "findings": [finding._asdict() for finding in self.findings],
+        }
+
+    def as_markdown(self) -> str:
+        """Return the report as a table in Markdown, the worst first."""
+        rows = [
+            "| " + " | ".join(_cell(text) for text in (*f[:5], f.sentence, f.source)) + " |"
+            for outcome in (ENDS, WRONG, ADVICE, REFUSED, NOT_TRIED)
+            for f in self.of(outcome)
+        ]
+        heads = "role", "check", "case", "outcome", "instead", "what the standard asks", "source"
+        head = "| " + " | ".join(heads) + " |\n" + "| --- " * len(heads) + "|"
+        return "\n".join([f"# {self._title()}", "", head, *rows, ""])
+
+    def _title(self) -> str:
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in self.counts().items())
+        return f"{self.library} {self.version}: {counts}"
+
+    def __str__(self) -> str:
+        return "\n".join([self._title(), *self._lines()])
+
+    def _lines(self) -> Iterator[str]:
+        for outcome in (ENDS, WRONG, ADVICE):
+            for finding in self.of(outcome):
+                yield str(finding)
+                yield f"  the standard: {finding.sentence} ({finding.source})"
+        # One reason often holds for many cases.
+        for outcome in (REFUSED, NOT_TRIED):
+            reasons: dict[str, list[str]] = {}
+            for finding in self.of(outcome):
+                reasons.setdefault(finding.reason, []).append(f"{finding.check} ({finding.case})")
+            for reason, cases in reasons.items():
+                yield f"{outcome}: {reason}"
+                yield f"  {listed(cases, _MOST)}"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def check_dlpack(
+    library: str | ModuleType,
+    *,
+    make: str | Callable[..., Any] = "",
+    from_dlpack: str | Callable[..., Any] = "",
+    progress: Callable[[int, int, str], None] | None = None,
+) -> LibraryReport:
+    """Try whether a library keeps what the DLPack standard asks of it.
+
+    No plugin is needed, and nothing else of `interop`. Each check runs in another process, so that
+    what ends it is a finding. Memory on devices is not tried.
+
+    Parameters
+    ----------
+    library : str or module
+        The module whose arrays are looked at (``"torch"``, ``"jax.numpy"``).
+    make : str or callable, optional
+        What makes an array of a `numpy.ndarray`; by default the library's ``asarray`` or
+        ``array``. As ``"module:function"``, or a function that its module holds.
+    from_dlpack : str or callable, optional
+        The library's consumer; by default its ``from_dlpack``.
+    progress : callable, optional
+        ``progress(done, total, what)``, called before each check and at the end.
+
+    Returns
+    -------
+    LibraryReport
+        It prints as text; ``as_markdown()`` and ``as_dict()`` are the same for pages and programs.
+
+    Raises
+    ------
+    ValueError
+        A function is not held by a module, so that no other process finds it.
+
+    Examples
+    --------
+    >>> report = check_dlpack("numpy")
+    >>> report.of("ends the process")
+    ()
+    """
+    name = library if isinstance(library, str) else library.__name__
+    subject = Library(name, _reference(make), _reference(from_dlpack))
+    work = [(role, c, case) for role, cs in CHECKS.items() for c in cs.values() for case in c.cases]
+    findings = []
+    with Worker(f"{__name__}:answer") as worker:
+        for number, (role, entry, case) in enumerate(work):
+            if progress:
+                progress(number, len(work), f"{role}: {entry.name}")
+            outcome, reason = _outcome(worker, subject, role, entry, case)
+            fields = role, entry.name, case, outcome, reason, entry.sentence, entry.source
+            findings.append(LibraryFinding(*fields))
+    if progress:
+        progress(len(work), len(work), "")
+    return LibraryReport(name, _version(name), tuple(findings))
+
+
+def _outcome(
+    worker: Worker, library: Library, role: str, entry: Check, case: str
+) -> tuple[str, str]:
+    worker.send([library, role, entry.name, case])
+    try:
+        outcome, reason = worker.answer(_PATIENCE)
+    except WorkerEnded as end:
+        return ENDS, str(end)
+    return (ADVICE if outcome == WRONG and not entry.must else outcome), reason
+
+
+def answer(question: list[Any], say: Say) -> None:
+    """Run one check in this process; called for each question that `check_dlpack` sends."""
+    (fields, role, name, case) = question
+    entry = CHECKS[role][name]
+    say(_run(Library(*fields), role, entry, case))
+
+
+def _run(library: Library, role: str, entry: Check, case: str) -> tuple[str, str]:
+    try:
+        subject = _MAKE[role](library, case)
+    # Of a library that is looked at: whatever keeps it from making the case.
+    except Exception as error:  # noqa: BLE001
+        return NOT_TRIED, f"no such array could be made: {shown(error)}"
+    try:
+        entry.run(subject)
+    except UntrueError as error:
+        return WRONG, str(error)
+    except RefusedError as error:
+        return REFUSED, str(error)
+    except NotTriedError as error:
+        return NOT_TRIED, str(error)
+    # Whatever else a library raises where the standard has no error is a finding about it.
+    except Exception as error:  # noqa: BLE001
+        return WRONG, shown(error)
+    return RIGHT, ""
+
+
+def _reference(function: str | Callable[..., Any]) -> str:
+    """Return ``"module:function"``."""
+    if isinstance(function, str):
+        return function
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    if module in (None, "__main__") or "<" in name or not name:
+        raise ValueError(
+            f"{name or function!r} is not held by a module, and checks run in another process; "
+            'name it as "module:function"'
+        )
+    return f"{module}:{name}"
+
+
+@cache
+def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, packages_distributions, version
+
+    module = name.partition(".")[0]
+    for distribution in packages_distributions().get(module, (module,)):
+        try:
+            return version(distribution)
+        except PackageNotFoundError:
+            continue
+    return ""

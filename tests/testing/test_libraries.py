@@ -1,0 +1,104 @@
+"""`check_dlpack` finds what breaks the DLPack standard, and nothing in what keeps it."""
+
+from __future__ import annotations
+
+import pytest
+
+from interop.testing import LibraryReport, check_dlpack
+from tests.testing import lying_libraries
+
+_HERE = lying_libraries.__name__
+
+#: Each lie of a producer, and the checks that find it.
+PRODUCERS = {
+    "OtherDevice": {"device"},
+    "NoKeywords": {"keywords"},
+    "AlwaysVersioned": {"capsules for old consumers", "versions before 1"},
+    "OtherShape": {"numbers"},
+    "OtherDtype": {"dtypes"},
+    "ForgetsOffset": {"numbers"},
+    "NoStrides": {"strides"},
+    "SharesCopies": {"copies"},
+    "FlagsNoCopy": {"copies"},
+    "AlwaysCopies": {"no copies"},
+    "AnyDevice": {"to an unknown device"},
+    "AnyStream": {"streams on the host"},
+    "Writable": {"read only"},
+    "Leaks": {"unused capsules let go", "used capsules let go"},
+    "Forgets": {"memory outlives the array"},
+    "TypeErrors": {"errors"},
+}
+#: Each lie of a consumer, and the checks that find it.
+CONSUMERS = {
+    "ignores_offset": {"byte offset"},
+    "ignores_strides": {"numbers", "broadcast"},
+    "asks_as_of_old": {"asks for version 1"},
+    "keeps_the_name": {"lifetime"},
+    "deletes_early": {"lifetime"},
+    "deletes_twice": {"lifetime"},
+    "never_deletes": {"lifetime"},
+    "takes_everything": {"later major versions", "refused capsules", "foreign devices"},
+    "writes_to_read_only": {"read only"},
+    "hides_errors": {"errors of producers"},
+    "raises_type_errors": {"objects without dlpack"},
+    "shares_copies": {"copy keyword"},
+    "has_no_copy": {"copy keyword"},
+    "knows_new_producers_alone": {"old producers"},
+}
+#: What the honest array, which is NumPy's in a wrapper, does not do as recommended.
+NUMPY = {"no address without elements"}
+
+
+def _found(report: LibraryReport, role: str) -> set[str]:
+    """Return the checks of a role that found something, a refusal of the everyday case included."""
+    faults = ("wrong", "not as recommended", "ends the process")
+    found = {f.check for o in faults for f in report.of(o) if f.role == role}
+    refused = {f.check for f in report.of("refused") if f.role == role and f.case == "one block"}
+    return found | refused
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PRODUCERS)
+def test_a_fault_of_a_producer_is_found(name: str) -> None:
+    """A producer with one fault is told by the check of that fault."""
+    report = check_dlpack(_HERE, make=f"{_HERE}:{name}", from_dlpack=f"{_HERE}:honest")
+    assert PRODUCERS[name] <= _found(report, "producer")
+    assert not _found(report, "consumer")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONSUMERS)
+def test_a_fault_of_a_consumer_is_found(name: str) -> None:
+    """A consumer with one fault is told by the check of that fault."""
+    report = check_dlpack(_HERE, make=f"{_HERE}:Array", from_dlpack=f"{_HERE}:{name}")
+    assert CONSUMERS[name] <= _found(report, "consumer")
+    assert _found(report, "producer") == NUMPY
+
+
+def test_an_honest_library_keeps_the_standard() -> None:
+    """Of arrays and a consumer that keep the standard nothing is wrong, and most is tried."""
+    make, consumer = lying_libraries.Array, f"{_HERE}:honest"
+    report = check_dlpack(lying_libraries, make=make, from_dlpack=consumer)
+    assert report.ok
+    assert not [*report.of("wrong"), *report.of("ends the process")]
+    assert _found(report, "producer") == NUMPY
+    assert _found(report, "consumer") == set()
+    assert len(report.of("right")) > 100
+    document = report.as_dict()
+    assert document["ok"]
+    assert sum(document["counts"].values()) == len(document["findings"]) == len(report.findings)
+    assert report.as_markdown().count("\n| ") == len(report.findings) - len(report.of("right")) + 2
+
+
+def test_what_another_process_cannot_find_is_refused() -> None:
+    """A function that no module holds cannot be sent to another process, and the error says so."""
+    with pytest.raises(ValueError, match="is not held by a module"):
+        check_dlpack("numpy", make=lambda array: array)
+
+
+def test_a_library_that_ends_the_process_is_reported() -> None:
+    """A consumer that crashes is a finding, and the checks after it are tried all the same."""
+    crash = check_dlpack("numpy", make=f"{_HERE}:Array", from_dlpack=f"{_HERE}:crashes")
+    assert {finding.role for finding in crash.of("ends the process")} == {"consumer"}
+    assert "the process died of SIGABRT" in str(crash)
+    assert not crash.ok
