@@ -13,6 +13,7 @@ from interop._model.display import duration
 from interop.errors import PluginError
 
 from .diagnosis import Diagnosis, Finding, Framework, diagnose
+from .library import check_library
 from .output import (
     FAILURE,
     JSON,
@@ -47,6 +48,20 @@ _NAME = typer.Argument(
     autocompletion=_plugins,
 )
 _VERBOSE = typer.Option("--verbose", "-v", help="Name what could not be exercised, and why.")
+_DLPACK = typer.Option(
+    "--dlpack", help="Look at the DLPack of a library, by the name of its module; no plugin needed."
+)
+_MAKE = typer.Option(
+    "--make",
+    metavar="MODULE:FUNCTION",
+    help="With --dlpack: what makes an array of NumPy's, if it is not asarray or array.",
+)
+_CONSUMER = typer.Option(
+    "--from-dlpack",
+    metavar="MODULE:FUNCTION",
+    help="With --dlpack: the consumer, if it is not from_dlpack.",
+)
+_MARKDOWN = typer.Option("--markdown", help="With --dlpack: print a table in Markdown.")
 _ALL = typer.Option(
     "--verbose", "-v", help="Name what is not installed, and all that a problem disables, too."
 )
@@ -249,10 +264,19 @@ def _few(names: Sequence[str]) -> str:
 @reports_errors
 def check(
     name: Annotated[str, _NAME],
+    *,
     verbose: Annotated[bool, _VERBOSE] = False,
     as_json: Annotated[bool, JSON] = False,
+    dlpack: Annotated[bool, _DLPACK] = False,
+    make: Annotated[str, _MAKE] = "",
+    from_dlpack: Annotated[str, _CONSUMER] = "",
+    markdown: Annotated[bool, _MARKDOWN] = False,
 ) -> None:
-    """Test everything that a plugin promises."""
+    """Test everything that a plugin promises, or with --dlpack what a library's DLPack does."""
+    if dlpack:
+        options = {"as_json": as_json, "as_markdown": markdown}
+        ok = check_library(name, make=make, from_dlpack=from_dlpack, **options)
+        raise typer.Exit(0 if ok else FAILURE)
     from interop.testing import check as check_promises
     from interop.testing._subject import subjects_of
 
