@@ -54,7 +54,7 @@ _DLPACK = typer.Option(
 _MAKE = typer.Option(
     "--make",
     metavar="MODULE:FUNCTION",
-    help="With --dlpack: what makes an array of NumPy's, if it is not asarray or array.",
+    help="With --dlpack: what makes its arrays, if it is not asarray or array.",
 )
 _CONSUMER = typer.Option(
     "--from-dlpack",
