@@ -10,8 +10,41 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from interop._model.format import Format
+
+_Kept = TypeVar("_Kept")
+
+#: As many types are kept, so that a program that makes classes does not fill the memory.
+_MOST_TYPES = 4096
+
+
+class ByType(dict[type, _Kept]):
+    """What was found of types.
+
+    Its items are those of types that are there for good, because their modules have them. Others,
+    such as a class that a function makes, are held weakly: they may hold much.
+    """
+
+    def __init__(self) -> None:
+        self._others: WeakKeyDictionary[type, _Kept] = WeakKeyDictionary()
+
+    def found(self, type_: type) -> _Kept | None:
+        """Return what was found of a type; None if nothing was."""
+        kept = self.get(type_)
+        return self._others.get(type_) if kept is None else kept
+
+    def keep(self, type_: type, found: _Kept) -> _Kept:
+        """Keep what was found of a type, and return it; a full table starts over."""
+        if imported(f"{type_.__module__}:{type_.__qualname__}") is not type_:
+            self._others[type_] = found
+            return found
+        if len(self) >= _MOST_TYPES:
+            self.clear()
+        self[type_] = found
+        return found
 
 
 def format_of_class(class_: type, formats: Iterable[Format]) -> Format | None:

@@ -14,7 +14,6 @@ from io import IOBase
 from numbers import Number
 from os import PathLike
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
-from typing import TypeVar
 
 from interop._model.extension import DtypeNames
 from interop._model.foreign import blame, failed, is_signal, unreadable
@@ -31,16 +30,12 @@ from interop.errors import (
     UnknownValueError,
 )
 
-from .classes import format_of_class, imported
+from .classes import ByType, format_of_class, imported
 from .installed import absent
 from .misfit import misfit
 
 #: The function that describes the values of a type, and the formats that its specs may name.
 _Describer = tuple[Callable[[Value], Spec], frozenset[str]]
-_Kept = TypeVar("_Kept")
-
-#: How many types are remembered. A program that keeps making classes must not fill the memory.
-_MOST_TYPES = 4096
 
 #: The advice for values of types that are not recognised. The first type that matches counts.
 _MOVES: dict[type | UnionType, str] = {
@@ -82,10 +77,10 @@ class Recognition:
     def forget_types(self) -> None:
         """Forget which types were recognised, because a format was registered."""
         # New tables, because other threads may be reading the old ones.
-        self._recognised: dict[type, Format] = {}
+        self._recognised = ByType[Format]()
         #: Why the values of other types are none of any format, and how many modules were imported
         #: then: later ones may name a type.
-        self._unknown: dict[type, tuple[int, str]] = {}
+        self._unknown = ByType[tuple[int, str]]()
         #: The hints for types of values that are none of any format.
         self._hints = {
             name: hint
@@ -93,12 +88,14 @@ class Recognition:
             for name, hint in format_.limits.refusal_hints.items()
             if ":" in name
         }
-        self._describers: dict[type, _Describer] = {}
+        self._describers = ByType[_Describer]()
 
     def describe(self, value: object) -> Spec:
         """Return the spec of `value`."""
         describers = self._describers
         describer = describers.get(type(value))
+        if describer is None:
+            describer = describers.found(type(value))
         if describer is None:
             format_ = self.format_of(value)
             describer = self._describer(format_, type(value)), self._siblings(format_)
@@ -127,8 +124,8 @@ class Recognition:
         spec = describe(value)
         if problem := misfit(spec):
             raise self._misdescribed(value, problem)
-        if self._recognised.get(type(value)) is format_:
-            _remembered(describers, type(value), describer)
+        if self._recognised.found(type(value)) is format_:
+            describers.keep(type(value), describer)
         return spec
 
     def _misdescribed(self, value: object, problem: str) -> PluginError:
@@ -221,7 +218,7 @@ class Recognition:
 
     def opened(self, value: Value) -> Value:
         """Return a value, or what it wraps if a conversion unwraps it before all else."""
-        format_ = self._recognised.get(type(value)) or self.format_of(value)
+        format_ = self._recognised.found(type(value)) or self.format_of(value)
         while format_.wrapper is not None:
             try:
                 if not _is_opened_first(format_, value):
@@ -281,15 +278,15 @@ class Recognition:
         """Return the format of the values of a type, the first if several formats share it."""
         # A registration in the meantime makes new tables.
         recognised, unknown = self._recognised, self._unknown
-        format_ = recognised.get(type_)
+        format_ = recognised.found(type_)
         if format_ is not None:
             return format_
-        modules, (then, reason) = len(sys.modules), unknown.get(type_, (0, ""))
+        modules, (then, reason) = len(sys.modules), unknown.found(type_) or (0, "")
         if modules != then:
             format_ = self._search(type_)
             if format_ is not None:
-                return _remembered(recognised, type_, format_)
-            _, reason = _remembered(unknown, type_, (modules, self._reason(type_)))
+                return recognised.keep(type_, format_)
+            _, reason = unknown.keep(type_, (modules, self._reason(type_)))
         raise UnknownValueError(reason)
 
     def _search(self, type_: type) -> Format | None:
@@ -419,14 +416,6 @@ class Recognition:
                 except TypeError:
                     continue
         return None
-
-
-def _remembered(types: dict[type, _Kept], type_: type, kept: _Kept) -> _Kept:
-    """Keep what was found of a type, and return it; a full table starts over."""
-    if len(types) >= _MOST_TYPES:
-        types.clear()
-    types[type_] = kept
-    return kept
 
 
 def _for_a(value: object) -> str:

@@ -16,7 +16,7 @@ import interop.plugin
 from interop import DtypeNames, Format, Interop, Spec
 from interop._api.leaves import is_array
 from interop._model.provenance import Provenance
-from interop._recognition import recognition
+from interop._recognition import classes, recognition
 from interop._recognition.classes import format_of_class
 from interop.errors import NotInstalledError, PluginError, UnknownValueError
 from tests.toys import Box, copy, describe, toy
@@ -141,11 +141,12 @@ def test_dtype_objects_are_named_by_their_framework(
 def test_types_that_are_remembered_are_bounded(
     empty: Interop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A program that makes classes as it goes starts over, and every value is recognised."""
-    monkeypatch.setattr(recognition, "_MOST_TYPES", 3)
+    """A program that adds classes to a module as it goes starts over, and every value is recognised."""
+    monkeypatch.setattr(classes, "_MOST_TYPES", 3)
     empty.register(toy("a"))
     for number in range(10):
         kind = type(f"Box{number}", (Box,), {})
+        monkeypatch.setattr(sys.modules[__name__], kind.__name__, kind, raising=False)
         assert empty.spec(kind("a", [1.0])).format == "a"
         assert len(empty._registry._describers) <= 3
         assert len(empty._registry._recognised) <= 3
@@ -164,7 +165,7 @@ def test_a_type_that_no_format_names_is_searched_for_once(
     class Late(Box): ...
 
     monkeypatch.setattr(recognition, "format_of_class", search)
-    monkeypatch.setattr(recognition, "_MOST_TYPES", 3)
+    monkeypatch.setattr(classes, "_MOST_TYPES", 3)
     empty.register(toy("late", types=("toy_late:Late",)))
     refusals = []
     for _ in range(2):
@@ -175,7 +176,9 @@ def test_a_type_that_no_format_names_is_searched_for_once(
     monkeypatch.setitem(sys.modules, "toy_late", SimpleNamespace(Late=Late))
     assert empty.spec(Late("late", [1.0])).format == "late"
     for number in range(5):
-        assert not is_array(empty._registry, type(f"Other{number}", (), {})())
+        kind = type(f"Other{number}", (), {})
+        monkeypatch.setattr(sys.modules[__name__], kind.__name__, kind, raising=False)
+        assert not is_array(empty._registry, kind())
         assert len(empty._registry._unknown) <= 3
 
 

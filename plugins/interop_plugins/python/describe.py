@@ -97,7 +97,7 @@ def _are_of_one_dtype(value: Sequence[Any]) -> bool:
     return not value[0].dtype.hasobject
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)  # few, since it keeps the types
 def _key_of(kind: type) -> Callable[[Any], Any] | None:
     """Return the fast key of the arrays of a type, or None for a type of sequences."""
     name = f"{kind.__module__}:{kind.__qualname__}"
