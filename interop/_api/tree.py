@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from interop._model.extension import Branch, Container
+from interop._model.foreign import is_signal
 from interop._model.typing import SCALARS, Value
 from interop._recognition.recognition import is_like_mapping
 from interop.errors import BadRequestError, DoesNotFitError, HandOffError, InteropError
@@ -250,7 +251,9 @@ class Tree:
         except (InteropError, RecursionError):
             raise
         # A container of others may raise anything: its file is closed, say.
-        except Exception as error:
+        except BaseException as error:
+            if is_signal(error):
+                raise
             raise _unread(value, self.path(place), error) from error
 
     def _own_openers(self) -> Iterator[Callable[[Value], Branch | None]]:
@@ -418,7 +421,7 @@ def _not_made_anew(value: Value, path: tuple[Any, ...]) -> BadRequestError:
     return problem
 
 
-def _unread(value: Value, path: tuple[Any, ...], error: Exception) -> InteropError:
+def _unread(value: Value, path: tuple[Any, ...], error: BaseException) -> InteropError:
     reason = f"{type(error).__name__}: {error}"
     msg = (
         f"the {type(value).__qualname__} does not give what it holds ({reason}); make a dict of it."

@@ -456,7 +456,9 @@ def _offers(owner: object, format_: Format) -> bool:
     try:
         return protocol is not None and getattr(owner, protocol, None) is not None
     # A property may raise anything.
-    except Exception as error:
+    except BaseException as error:
+        if is_signal(error):
+            raise
         raise unreadable(owner, error) from error
 
 

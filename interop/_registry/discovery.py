@@ -23,7 +23,7 @@ import pluggy
 from interop._model.conversion import Conversion
 from interop._model.display import one_line
 from interop._model.extension import Declaration, NoTrace
-from interop._model.foreign import error_text
+from interop._model.foreign import error_text, is_signal
 from interop._model.format import Format, package
 from interop._model.provenance import OWN, Provenance, normal
 from interop._model.suggestion import suggestion
@@ -117,8 +117,10 @@ def declared_in(point: EntryPoint, origin: Provenance) -> list[Declared] | Plugi
         remark = f"was still being loaded; to leave it out set {_BLOCKING}={origin.plugin}"
         interruption.add_note(f"{_named(origin)} {remark}")
         raise
-    except Exception as error:  # noqa: BLE001 - whatever it is disables this plugin alone
-        return _failed(origin, error_text(error))
+    except BaseException as error:
+        if is_signal(error):
+            raise
+        return _failed(origin, error_text(error))  # whatever it is disables this plugin alone
     finally:
         _loading.reset(token)
     _kept[origin, point.value] = module, entries

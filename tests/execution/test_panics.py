@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from interop.errors import ConversionError, HandOffError, PluginError
 from interop.plugin import Wrapper
 from interop.plugin.advanced import Advanced
 from tests.cases import together
+from tests.strange import install_plugin
 from tests.toys import Box, copy, toy
 
 #: As Rust's panics arrive in Python: a BaseException of a module that there is not.
@@ -92,6 +94,36 @@ def test_panics_of_compiled_code_are_errors_and_signals_pass(
             fault.raised = signal
             with pytest.raises(signal):
                 mine.convert(value, to="b", **request_)
+
+
+class Panicking:
+    """A value whose attributes panic, and so does what it is opened by."""
+
+    @property
+    def __array_interface__(self) -> Any:
+        raise Panic("index out of bounds")
+
+    def keys(self) -> Any:
+        raise Panic("index out of bounds")
+
+    __getitem__ = __len__ = __iter__ = keys
+
+
+def test_values_and_plugins_that_panic_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A value that panics when it is asked or opened is refused, and a plugin disables itself alone."""
+    with pytest.raises(HandOffError, match="PanicException"):
+        interop.convert(Panicking(), to="numpy")
+    with pytest.raises(interop.InteropError, match="PanicException"):
+        interop.convert_tree(Panicking(), to="numpy")
+    text = """
+    raise type("PanicException", (BaseException,), {"__module__": "compiled_runtime"})("no")
+    """
+    install_plugin(tmp_path, "panicking", text.strip())
+    monkeypatch.syspath_prepend(tmp_path)
+    (plugin,) = (p for p in Interop().plugins() if p.name == "panicking")
+    assert (plugin.state, plugin.reason) == ("failed", "PanicException: no")
 
 
 def test_an_index_of_a_dictionary_that_is_wrong_is_an_error() -> None:

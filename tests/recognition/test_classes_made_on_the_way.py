@@ -92,18 +92,8 @@ CALLS: dict[str, Callable[[Any], object]] = {
 }
 
 
-#: For values of these a fast path is kept by their type, until there are too many.
-FAST = [
-    (made, call)
-    for made in ("lending", "own", "list")
-    for call in CALLS
-    if call not in {"like", "to", "plan"}
-]
-
-
-@together(
-    "made, call", [(made, call) for made in MAKERS for call in CALLS if (made, call) not in FAST]
-)
+@together("made", MAKERS)
+@together("call", CALLS)
 def test_classes_that_nobody_can_find_again_are_freed(made: str, call: str) -> None:
     """No table by type keeps a class that a function has made, with all that its methods hold."""
     classes = []
