@@ -26,6 +26,8 @@ that a cast discards imaginary parts.
 
 from __future__ import annotations
 
+from ._text import legible, lines
+
 __all__ = [
     "BadRequestError",
     "ComplexWarning",
@@ -56,10 +58,19 @@ class InteropError(Exception):
 
     where: str = ""
 
+    def __init__(self, *args: object, **attributes: object) -> None:
+        # A message quotes names and texts of others.
+        legibly = (legible(arg) if isinstance(arg, str) else arg for arg in args)
+        super().__init__(*legibly, **attributes)
+
+    def __str__(self) -> str:
+        return legible(super().__str__()) if len(self.args) != 1 else legible(str(self.args[0]))
+
     def locate(self, where: str) -> None:
         """Add the path to the value inside a tree to the message."""
-        self.where = where
-        self.args: tuple[object, ...] = (f"{where}: {self}", *self.args[1:])
+        self.where = legible(where)
+        first, *others = str(self).split("\n")
+        self.args: tuple[object, ...] = (lines([f"{where}: {first}", *others]), *self.args[1:])
 
 
 class UnknownValueError(InteropError, TypeError):

@@ -23,6 +23,7 @@ from interop._model.extension import Branch, Container
 from interop._model.foreign import is_signal
 from interop._model.typing import SCALARS, Value
 from interop._recognition.recognition import is_like_mapping
+from interop._text import legible
 from interop.errors import BadRequestError, DoesNotFitError, HandOffError, InteropError
 
 _EMPTIABLE = (dict, defaultdict, OrderedDict, list, deque)
@@ -32,6 +33,8 @@ _EMPTIABLE = (dict, defaultdict, OrderedDict, list, deque)
 _FEW = 8
 #: As many names of the path to a tree without an end are shown.
 _SHOWN = 8
+#: How many characters of a name are shown.
+_LONGEST_NAME = 200
 
 #: What leads to the children of a container, they, and what makes a new one: as in a `Branch`.
 _Opened: TypeAlias = tuple[Sequence[Value], Iterable[Value], Callable[[list[Value]], Value]]
@@ -263,7 +266,7 @@ class Tree:
 
 def joined(path: tuple[Any, ...]) -> str:
     """Return a path as it is written in messages: ``model/layers/3/weight``."""
-    return "/".join(map(str, path)) or "the root"
+    return legible("/".join(legible(str(name), _LONGEST_NAME) for name in path)) or "the root"
 
 
 def _open_dict(value: dict[Value, Value]) -> _Opened:

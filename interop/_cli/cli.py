@@ -7,7 +7,6 @@ installed; 130, interrupted.
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
@@ -54,9 +53,11 @@ def _run(words: list[str]) -> None:
 
 def _refuse(reason: str, *, as_json: bool) -> NoReturn:
     """Report why no command can be run, as all commands report what they need."""
+    from interop._text import json_text, legible
+
     if as_json:
-        print(json.dumps({"error": reason}, indent=1, ensure_ascii=False), flush=True)
-    print(f"interop: {reason}", file=sys.stderr)
+        print(json_text({"error": reason}, 1), flush=True)
+    print(f"interop: {legible(reason)}", file=sys.stderr)
     raise SystemExit(2)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from interop._text import PART, legible
+
 from .network import Group, Link, Network
 
 #: For each kind of link, the attributes of its line and its meaning.
@@ -10,6 +12,8 @@ _STYLES = {
     "copies": ('color="#b86b00", style=dashed', "bytes are copied"),
     "loses": ('color="#b3303c", style=dotted', "a property is lost"),
 }
+#: Characters with a meaning of their own in a text of Mermaid's.
+_MERMAIDS = frozenset('"#&<>`')
 _ARROWS = {"shares": "-->", "copies": "-.->", "loses": "-. loses .->"}
 
 
@@ -32,8 +36,8 @@ def _title(group: Group) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return text escaped for Mermaid's quotes."""
-    return text.replace('"', "#quot;")
+    """Return text escaped for Mermaid's quotes, in which it reads HTML, Markdown and codes."""
+    return "".join(f"#{ord(c)};" if c in _MERMAIDS else c for c in legible(text, PART))
 
 
 def dot(shown: Network) -> str:
@@ -77,5 +81,5 @@ def _legend() -> str:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = legible(text, PART).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated
 import typer
 
 from interop._api.default import default
+from interop._text import json_text
 
 from .drawing import dot, mermaid
 from .network import network
@@ -95,7 +95,7 @@ def _drawing(kind: Drawing) -> bytes:
     if kind in _PICTURES:
         return _picture(dot(shown), kind)
     if kind is Drawing.json:
-        text = json.dumps(shown.as_dict(), indent=1, ensure_ascii=False)
+        text = json_text(shown.as_dict(), 1)
     else:
         text = mermaid(shown) if kind is Drawing.mermaid else dot(shown)
     return f"{text}\n".encode()

@@ -7,7 +7,6 @@ or its framework prints.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -30,9 +29,13 @@ from typer.core import TyperGroup
 
 from interop._model.display import text_table
 from interop._model.provenance import OWN, Provenance
+from interop._text import PART, excerpt, json_text, legible
 from interop.errors import BadRequestError, InteropError, UnknownTargetError, UnknownValueError
 
 from .streams import PLAINLY, ends_in_order
+
+#: How many characters a line has at most; some list all conversions.
+_LONGEST = 100_000
 
 #: Exit codes: something is wrong or could not be done; the command line is wrong.
 FAILURE, USAGE_ERROR = 1, 2
@@ -154,12 +157,12 @@ def _documents_only() -> Iterator[None]:
 
 def line(text: str, style: str = "") -> None:
     """Print a line; terminals show its style."""
-    _print(Text(text, style), _console())
+    _print(Text(legible(text, _LONGEST), style), _console())
 
 
 def show_json(document: object) -> None:
     """Print a document of JSON."""
-    show_bytes(f"{json.dumps(document, indent=1, ensure_ascii=False)}\n".encode())
+    show_bytes(f"{json_text(document, 1)}\n".encode())
 
 
 def show_bytes(document: bytes) -> None:
@@ -201,7 +204,13 @@ def show_table(
         typer.echo("\n".join(text_table(tuple(heads), written)))
         return
     columns = [
-        _Column(head, [Text(_written(cell), styles.get(head, _no_style)(cell)) for cell in cells])
+        _Column(
+            head,
+            [
+                Text(_written(legible(cell, PART)), styles.get(head, _no_style)(cell))
+                for cell in cells
+            ],
+        )
         for head, *cells in zip(heads, *body, strict=True)
     ]
     telling = [c for c in columns if not body or any(map(_says_something, c.cells))]
@@ -280,6 +289,7 @@ def misused(reason: str) -> NoReturn:
 
 
 def _end(reason: str, code: int, facts: Mapping[str, object]) -> NoReturn:
+    reason = legible(reason)
     if _documents.get() is not None:
         show_json({"error": reason, **facts})
     _print(Text(f"interop: {reason}"), _console(stderr=True))
@@ -288,6 +298,12 @@ def _end(reason: str, code: int, facts: Mapping[str, object]) -> NoReturn:
 
 def check_file(file: Path) -> None:
     """Refuse a folder, a link to a file, and a file in a folder that may be misspelt."""
+    try:
+        file.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (OSError, ValueError) as error:  # it may be no name at all
+        fail(f"{file} is no name of a file ({error}); pass another --file.")
     if file.is_dir():
         fail(f"{file} is a folder; pass --file with the name of a file.")
     if not file.parent.is_dir():
@@ -331,7 +347,7 @@ def bar(title: str, *, hidden: bool) -> Iterator[Callable[[int, int, str], None]
     with Progress(*columns, console=console, disable=quiet, transient=True) as progress:
         task = progress.add_task("", total=None)
         yield lambda count, total, label: progress.update(
-            task, completed=count, total=total, description=f"{count}/{total} {label}"
+            task, completed=count, total=total, description=f"{count}/{total} {excerpt(label)}"
         )
 
 

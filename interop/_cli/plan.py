@@ -149,6 +149,7 @@ def plan(
     for missing in route.missing:
         line(missing, "yellow")
     if others := refused(route):
-        line(f"\n{others}")
+        for text in ("", *others.split("\n")):
+            line(text)
     if route.problem:
         raise typer.Exit(FAILURE)

@@ -11,9 +11,9 @@ from importlib import import_module
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from interop._model.display import one_line
 from interop._model.extension import Problem
 from interop._model.foreign import error_text
+from interop._text import excerpt
 from interop.testing._process import Say, Worker, WorkerEnded
 
 #: Categories of warnings on import that may mean that a framework does not work. Others are about
@@ -110,7 +110,7 @@ def say_how_imports_went(question: dict[str, Any], say: Say) -> None:
                     _import_if_there(part)
             # Any error of a foreign module on import is a finding.
             except Exception as error:  # noqa: BLE001
-                errors[name] = one_line(error_text(error))
+                errors[name] = error_text(error)
             else:
                 seconds[name] = perf_counter() - start
                 versions[name] = str(getattr(module, "__version__", ""))
@@ -120,7 +120,7 @@ def say_how_imports_went(question: dict[str, Any], say: Say) -> None:
             "seconds": seconds,
             "versions": versions,
             "errors": errors,
-            "warnings": list(dict.fromkeys(map(one_line, map(str, telling)))),
+            "warnings": list(dict.fromkeys(map(excerpt, map(str, telling)))),
             "problems": [] if errors else _problems(question["distribution"], question["plugin"]),
         }
     )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from interop._model.display import one_line
+from interop._text import excerpt
 from interop.testing._process import Say, Worker, WorkerEnded
 
 
@@ -67,7 +67,7 @@ class Tool(NamedTuple):
             msg = f"{self.name} could not be run: {reason}"
             raise ToolFailed(msg)
         if status:
-            msg = f"{self.name} ended with {status}: {one_line(reason)}"
+            msg = f"{self.name} ended with {status}: {excerpt(reason)}"
             raise ToolFailed(msg)
         return base64.b64decode(output)
 

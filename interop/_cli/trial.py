@@ -11,7 +11,6 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from interop._model.display import one_line
 from interop._model.foreign import error_text
 from interop._model.typing import Value
 from interop.errors import RefusedError
@@ -209,7 +208,7 @@ class _Bench:
         except NoSample as reason:
             return "refused", [], _why_not_made(reason)
         except REFUSALS as error:
-            return "failed", [], one_line(error_text(error))
+            return "failed", [], error_text(error)
         return "right", [], ""
 
     def converted(self, source: Lane, target: Lane) -> _Answer:
@@ -222,9 +221,9 @@ class _Bench:
             steps = [step.label for step in route.steps]
             result = self._interop.convert(value, to=target.format, device=target.device)
         except (NoSample, RefusedError) as error:
-            return "refused", steps, one_line(error_text(error))
+            return "refused", steps, error_text(error)
         except REFUSALS as error:
-            return "failed", steps, one_line(error_text(error))
+            return "failed", steps, error_text(error)
         outcome, reason = self._judged(result, numbers)
         if outcome == "wrong" and self._is_misread(target, axes):
             outcome = "unread"
@@ -235,7 +234,7 @@ class _Bench:
         try:
             numbers = self._read(result)
         except REFUSALS as error:
-            return "unread", one_line(error_text(error))
+            return "unread", error_text(error)
         if numbers is None or expected is None:
             return "unread", "no format of Python's own is registered to read it with"
         if numbers != expected:

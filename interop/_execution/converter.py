@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,6 +13,7 @@ from interop._model.device import PAGE_LOCKED, device_type, ordinary
 from interop._model.dtype import DTYPES, NUMBERS, same_kind
 from interop._model.format import Format
 from interop._model.frames import shortened
+from interop._model.log import log
 from interop._model.spec import (
     DIVISIONS,
     LIKENESS,
@@ -34,6 +34,7 @@ from interop._request.keywords import Keywords
 from interop._request.naming import dtypes_by_dtype
 from interop._request.policy import block, current_policy
 from interop._request.request import Request, resolved
+from interop._text import lines
 from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
 
 from .engine import Engine, imaginary_loss_of, names_of
@@ -51,8 +52,6 @@ _MOST = 16384
 #: Python 3.11 makes a bound method of `block.get` at each call, because `block` is imported.
 _innermost = block.get
 _NO_KEYWORDS = Keywords()
-
-_log = logging.getLogger("interop")
 
 
 class Converter:
@@ -172,7 +171,7 @@ class Converter:
             if x is original or "x." not in str(error):
                 raise
             given = f"In this advice x is what interop.convert(x, to={spec.format!r}) returns."
-            raise RefusedError(f"{error}\n{given}", error.effects) from None
+            raise RefusedError(lines([str(error), given]), error.effects) from None
         words = request.step_keywords(keywords)
         result = self.store.engine.run(plan, x, spec, request, words)
         self.learn(x, spec, plan, chosen, version)
@@ -226,7 +225,7 @@ class Converter:
                 raise _logged(explanation(planner, spec, request, nearest))
             steps = tuple(route[1])
             plan = store.keep(self.plans, key, Plan(steps, imaginary_loss_of(steps)), version)
-        _log.debug("planned %s → %s: %s", spec, request, names_of(steps))
+        log.debug("planned %s → %s: %s", spec, request, names_of(steps))
         return cast(Plan, plan)
 
     def refuses(self, spec: Spec) -> bool:
@@ -536,5 +535,5 @@ def _logged(error: RefusedError) -> RefusedError:
 
     The traceback holds the frame, and would keep everything in it alive.
     """
-    _log.debug("refused: %s", error)
+    log.debug("refused: %s", error)
     return error

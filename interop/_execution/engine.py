@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from math import prod
@@ -12,6 +11,7 @@ from interop._model.device import device_type
 from interop._model.display import readable
 from interop._model.dtype import DTYPES, imaginary_loss, itemsize, preserves
 from interop._model.format import LINES, Format
+from interop._model.log import log
 from interop._model.spec import Spec, shape_text
 from interop._model.suggestion import listed
 from interop._model.typing import Value
@@ -24,6 +24,7 @@ from interop._recognition.installed import not_installed
 from interop._registry.registry import Registry
 from interop._request.policy import Policy, block
 from interop._request.request import Request
+from interop._text import lines
 from interop.errors import (
     DensifyMemoryError,
     DoesNotFitError,
@@ -45,8 +46,6 @@ _FITTING = _SIZES * SMALL
 _FEW = _FITTING // 32
 #: How many of the steps that decline for one reason a message names.
 _DECLINED_LABELS = 2
-
-_log = logging.getLogger("interop")
 
 
 class Engine:
@@ -213,9 +212,9 @@ class Engine:
                 error = explanation(self._planner, spec, request, nearest)
                 pronoun = "it" if len(reasons) == 1 else "them"
                 msg = f"{_declined(reasons)}. Without {pronoun}: {error}"
-                raise RefusedError(msg, error.effects) from declined.reason
+                raise RefusedError(lines(msg.split("\n")), error.effects) from declined.reason
         plan = Plan(tuple(route[1]))
-        _log.debug(
+        log.debug(
             "%s declined (%s); going on by %s", declined.step.label, declined, names_of(plan.steps)
         )
         self._check(plan, spec)

@@ -12,6 +12,7 @@ from interop._model.typing import Value
 from interop._planning.plan import Plan, facts
 from interop._planning.step import Step, without_dropped
 from interop._request.policy import Block, Opening, block
+from interop._text import json_text
 from interop.errors import BadRequestError, HandOffError
 
 if TYPE_CHECKING:
@@ -117,11 +118,7 @@ class Trace(list[Receipt]):
         indent : int, optional
             As in ``json.dumps``.
         """
-        import json
-
-        return json.dumps(
-            [receipt.as_dict() for receipt in self], indent=indent, ensure_ascii=False
-        )
+        return json_text([receipt.as_dict() for receipt in self], indent)
 
     def __str__(self) -> str:
         return "\n".join(text_table(_HEADS, [receipt._row() for receipt in self]))

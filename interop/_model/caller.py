@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import warnings
 
+from interop._text import legible
+
 #: The packages of this distribution.
 _OWN = frozenset({__name__.partition(".")[0], "interop_plugins"})
 
@@ -19,4 +21,4 @@ def warn_caller(warning: Warning) -> None:
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _OWN:
         level, frame = level + 1, frame.f_back
     # The warning itself, if it were raised, would keep what its traceback holds.
-    warnings.warn(str(warning), type(warning), stacklevel=level + 1)
+    warnings.warn(legible(str(warning)), type(warning), stacklevel=level + 1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
+from interop._text import PART, legible
+
 
 class Row(Protocol):
     """An item of a listing, which has a row in its table."""
@@ -62,7 +64,7 @@ def readable(nbytes: float) -> str:
 
 def text_table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
     """Return a table as lines of text, its columns aligned."""
-    cells = [heads, *rows]
+    cells = [tuple(legible(cell, PART) for cell in row) for row in (heads, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
     lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
     return [line.rstrip() for line in lines]
@@ -72,12 +74,13 @@ def html_table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]
     """Return a table as HTML, with everything in it escaped."""
     from html import escape  # it costs more to import than the rest of this module
 
-    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    head = "".join(f"<th>{escape(legible(text))}</th>" for text in heads)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        "<tr>" + "".join(f"<td>{escape(legible(cell, PART))}</td>" for cell in row) + "</tr>"
+        for row in rows
     )
     return (
-        f"<table><caption>{escape(caption)}</caption>"
+        f"<table><caption>{escape(legible(caption))}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
 
@@ -96,11 +99,6 @@ def duration(seconds: float) -> str:
             return f"{seconds / factor:.3g} {unit}"
     hours = seconds / 3600
     return f"{hours:.3g} h" if hours < 100 else f"{hours / 24:,.0f} days"
-
-
-def one_line(text: str) -> str:
-    """Return a text without its breaks of lines."""
-    return " ".join(text.split())
 
 
 def counted_axes(count: int) -> str:

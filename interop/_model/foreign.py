@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from interop._text import excerpt
 from interop.errors import DoesNotFitError, HandOffError, InteropError, PluginError
 
 from .provenance import Provenance
@@ -24,7 +25,7 @@ def error_text(error: BaseException) -> str:
         text = str(error)
     except Exception:  # noqa: BLE001 - the exception is foreign, too
         text = ""
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return excerpt(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
 def unreadable(value: object, error: BaseException) -> InteropError:

@@ -6,6 +6,8 @@ from collections.abc import Set
 from math import prod
 from typing import Any, NamedTuple
 
+from interop._text import legible
+
 from .display import html_table
 from .dtype import itemsize
 
@@ -200,7 +202,7 @@ class Spec(NamedTuple):
 
     def __repr__(self) -> str:
         fields = {k: v for k, v in self._asdict().items() if v != self._field_defaults.get(k)}
-        return f"Spec({', '.join(f'{name}={field!r}' for name, field in fields.items())})"
+        return legible(f"Spec({', '.join(f'{name}={field!r}' for name, field in fields.items())})")
 
     def _repr_html_(self) -> str:
         return html_table("Spec", ("", ""), ((k, str(v)) for k, v in self.as_dict().items()))
@@ -213,7 +215,7 @@ class Spec(NamedTuple):
             notes.append(f"as {self.carrier} bits")
         if self.nnz is not None:
             notes.append(f"{self.nnz} stored")
-        return f"{text} ({', '.join(notes)})" if notes else text
+        return legible(f"{text} ({', '.join(notes)})" if notes else text)
 
 
 def in_any_order(traits: Set[str]) -> frozenset[str]:

@@ -16,6 +16,7 @@ from interop._recognition.installed import not_installed
 from interop._request.keywords import WRITABLE
 from interop._request.policy import adjusted, current_policy
 from interop._request.request import Request
+from interop._text import lines
 from interop.errors import RefusedError
 
 from .components import objection, transfer_name
@@ -119,8 +120,8 @@ def refused_routes(planner: Planner, spec: Spec, request: Request, result: Spec)
         if not _returns(steps)
         and not (effects == {"narrow"} and spec_kind(steps[-1].after) == taken)
     ]
-    lines = _described(nearest, request)
-    return "\n".join(["Refused:", *(f"  - {line}" for line in lines)]) if lines else ""
+    routes = _described(nearest, request)
+    return lines(["Refused:", *(f"  - {route}" for route in routes)]) if routes else ""
 
 
 def _returns(steps: list[Step]) -> bool:
@@ -171,9 +172,9 @@ def explanation(
     """Return the error to raise when there is no route, or none but the `nearest` refused ones."""
     request_text = f"cannot convert {spec} to {request}"
     if nearest:
-        routes = "\n".join(f"  - {line}" for line in _described(nearest, request))
+        routes = (f"  - {line}" for line in _described(nearest, request))
         steps, effects = nearest[0]
-        text = f"{request_text}; the nearest routes are refused:\n{routes}\n"
+        text = [f"{request_text}; the nearest routes are refused:", *routes]
         hints = _hints(planner.graph, spec)
         others = [hints[effect] for effect in sorted(effects & hints.keys())]
         is_cast = not request.dtype and steps[-1].after.dtype != spec.dtype
@@ -196,9 +197,9 @@ def explanation(
         if safe and nearest[0] not in safe:
             move = _advice(safe[0][1], request, safe[0][0])
             moves.append(f"The safe way is another: {move}.")
-        return RefusedError(text + "\n".join(moves), effects)
-    labels = _without_labels(planner, spec, request)
-    return RefusedError(f"{request_text}: {labels or _obstacle(planner, spec, request)}")
+        return RefusedError(lines([*text, *moves]), effects)
+    obstacle = _without_labels(planner, spec, request) or _obstacle(planner, spec, request)
+    return RefusedError(lines(f"{request_text}: {obstacle}".split("\n")))
 
 
 def _without_labels(planner: Planner, spec: Spec, request: Request) -> str:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from interop._model.device import device_type
 from interop._model.foreign import error_text, is_signal
 from interop._model.typing import Value
+from interop._text import legible
 from interop.errors import (
     ConversionError,
     Declined,
@@ -109,7 +110,7 @@ class Plan:
         except (RuntimeWarning, FloatingPointError):
             raise  # the caller has turned warnings about numbers that do not fit into errors
         except InteropError as error:
-            error.add_note(f"raised in {_declared(self.steps[position])}")
+            error.add_note(legible(f"raised in {_declared(self.steps[position])}"))
             raise
         except BaseException as error:
             if is_signal(error):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from interop._model.display import duration, html_table, readable, text_table
 from interop._model.spec import Spec
 from interop._model.typing import Value, ValueFunction
+from interop._text import lines
 
 if TYPE_CHECKING:
     from interop._request.request import Request
@@ -162,8 +163,8 @@ class Route:
         }
 
     def __str__(self) -> str:
-        lines = text_table(HEADS, rows(self)) if self.steps else ()
-        return "\n".join([title(self), *lines, *self.missing])
+        table = text_table(HEADS, rows(self)) if self.steps else ()
+        return lines([title(self), *table, *self.missing])
 
     __repr__ = __str__
 

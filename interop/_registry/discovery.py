@@ -7,7 +7,6 @@ other instances of `Interop` get the same declarations.
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Set
@@ -21,12 +20,13 @@ from typing import NamedTuple
 import pluggy
 
 from interop._model.conversion import Conversion
-from interop._model.display import one_line
 from interop._model.extension import Declaration, NoTrace
 from interop._model.foreign import error_text, is_signal
 from interop._model.format import Format, package
+from interop._model.log import log
 from interop._model.provenance import OWN, Provenance, normal
 from interop._model.suggestion import suggestion
+from interop._text import excerpt, legible
 from interop.errors import PluginError
 
 from . import hooks
@@ -38,8 +38,6 @@ _BLOCKING = "INTEROP_DISABLE_PLUGINS"
 _OTHERS = "'interop plugins' lists them."
 #: Stands for the name of a distribution that does not tell it.
 _UNKNOWN = "an unknown distribution"
-
-_log = logging.getLogger("interop")
 
 
 #: The plugin that is being loaded in this thread.
@@ -115,7 +113,7 @@ def declared_in(point: EntryPoint, origin: Provenance) -> list[Declared] | Plugi
         entries = declared_by(declarations_of(module, origin), origin)
     except KeyboardInterrupt as interruption:  # only the user can stop an import that hangs
         remark = f"was still being loaded; to leave it out set {_BLOCKING}={origin.plugin}"
-        interruption.add_note(f"{_named(origin)} {remark}")
+        interruption.add_note(legible(f"{_named(origin)} {remark}"))
         raise
     except BaseException as error:
         if is_signal(error):
@@ -152,14 +150,14 @@ def blocking_nothing(names: Iterable[str]) -> list[str]:
 @lru_cache(maxsize=64)
 def _tell(problem: str) -> None:
     """Write a problem into the log, once in a process."""
-    _log.warning("%s", problem)
+    log.warning("%s", problem)
 
 
 def _failed(origin: Provenance, reason: str) -> Plugin:
     # A log record and not a warning: under ``-W error`` that would disable the others too.
-    reason = one_line(reason)  # which may quote a text of several lines
+    reason = excerpt(reason)  # which may quote a text of several lines
     hint = f"{_BLOCKING}={origin.plugin} leaves it out"
-    _log.warning("plugin %r of %s is disabled (%s); %s", origin.plugin, origin, reason, hint)
+    log.warning("plugin %r of %s is disabled (%s); %s", origin.plugin, origin, reason, hint)
     return Plugin(*origin, "failed", reason)
 
 

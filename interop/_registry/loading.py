@@ -8,7 +8,6 @@ it. All plugins are loaded before anything is listed, registered or refused.
 
 from __future__ import annotations
 
-import logging
 import re
 import sys
 import threading
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, TypeAlias
 
+from interop._model.log import log
 from interop._model.provenance import OWN, Provenance
 
 from .declared import Declared
@@ -24,7 +24,6 @@ from .precedence import settle
 if TYPE_CHECKING:
     from .discovery import Plugin
 
-_log = logging.getLogger("interop")
 
 #: A plugin that was found.
 _Point: TypeAlias = tuple[EntryPoint, Provenance]
@@ -147,7 +146,7 @@ class Loader:
             if (text := str(conflict)) not in self._conflicts:
                 self._conflicts.add(text)
                 origin = conflict.loser.provenance
-                _log.warning("plugin %r of %s is left out in part: %s", origin.plugin, origin, text)
+                log.warning("plugin %r of %s is left out in part: %s", origin.plugin, origin, text)
 
 
 def _shows(words: frozenset[str], name: str) -> bool:

@@ -16,7 +16,6 @@ is left when a transfer has ended, not even after an error or an interruption.
 
 from __future__ import annotations
 
-import logging
 import mmap
 import os
 from bisect import bisect_right
@@ -25,6 +24,8 @@ from contextlib import contextmanager, suppress
 from itertools import accumulate
 from threading import Condition
 from typing import TYPE_CHECKING, Any
+
+from interop._model.log import log
 
 from . import driver
 from .arrays import address
@@ -46,8 +47,6 @@ _CHUNK, _MOST = 2**23, 8
 #: Bytes of a piece of what has fewer pieces than there are chunks. The calls for pieces of a
 #: quarter of this take longer than their copies.
 _SMALL_PIECE = 2**22
-
-_log = logging.getLogger("interop")
 
 
 def fetch_staged(out: Bytes | Sequence[Bytes], there: int, index: int) -> bool:
@@ -203,7 +202,7 @@ class _Ring:
         try:
             driver.lock_pages(address(memory), len(memory), index)
         except RuntimeError as error:
-            _log.debug("no page-locked memory for a transfer: %s", error)
+            log.debug("no page-locked memory for a transfer: %s", error)
             return False
         self._memory = memory, index
         self._free = [memory[_CHUNK * n : _CHUNK * (n + 1)] for n in range(_MOST)]

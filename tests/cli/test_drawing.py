@@ -56,7 +56,7 @@ def test_names_are_text_in_every_drawing(empty: Interop) -> None:
     shown = network(empty)
     assert '"<a>&\\""' in dot(shown)
     assert 'tooltip="<script>\\"\\\\"' in dot(shown)
-    assert "#quot;" in mermaid(shown)
+    assert '"#60;a#62;#38;#34;"' in mermaid(shown)
 
 
 def test_missing_frameworks_are_told_apart(empty: Interop) -> None:
