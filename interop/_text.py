@@ -6,7 +6,7 @@ terminal, nor be so long that nobody reads the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 #: How many characters a line may have, and how many a part of it that comes from others.
 _LONGEST, PART = 2000, 500
@@ -46,6 +46,14 @@ def _shortened(text: str, most: int) -> str:
 def excerpt(text: str) -> str:
     """Return a text of others as a part of a line: without its breaks of lines, and legible."""
     return legible(" ".join(text[: 4 * _LONGEST].split()), PART)
+
+
+def quoted(value: object, form: Callable[[object], str] = repr) -> str:
+    """Return the `repr` of a value of others, or its type, if it cannot say or is too deep."""
+    try:
+        return form(value)
+    except Exception:  # noqa: BLE001 - its code is foreign, and this is for an error already
+        return f"<{type(value).__qualname__}>"
 
 
 def lines(texts: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interop._api.inspection import Inspection
-from interop._model.device import NICKNAMES
+from interop._model.device import NICKNAMES, device_name
 from interop._model.display import counted_axes
 from interop._model.dtype import DTYPES, common_first, itemsize
 from interop._model.format import Format
@@ -26,10 +26,11 @@ from interop.testing._sample import preferred
 if TYPE_CHECKING:
     from interop._api.interop import Interop
 
-_SHAPE = re.compile(r"\d+(x\d+)*|scalar")
+_INDEX = re.compile(r"[0-9]+")
+_SHAPE = re.compile(r"[0-9]+(x[0-9]+)*|scalar")
 #: A shape as people write it elsewhere: (3, 4), 3*4 …
-_TUPLE = re.compile(r"[(\[]?\d+(\s*[,*X×]\s*\d+)*,?[)\]]?")
-_NEGATIVE = re.compile(r"-?\d+(x-?\d+)*")
+_TUPLE = re.compile(r"[(\[]?[0-9]+(\s*[,*X×]\s*[0-9]+)*,?[)\]]?")
+_NEGATIVE = re.compile(r"-?[0-9]+(x-?[0-9]+)*")
 #: No system counts as many bytes or elements.
 _TOO_MANY = 2**63
 #: The number of elements of a value without a shape.
@@ -79,10 +80,10 @@ class _Vocabulary:
 def _with(description: Description, word: str, text: str, vocabulary: _Vocabulary) -> Description:
     device = description.device
     indexed = device is not None and ":" not in device
-    if word.isdecimal() and indexed and description[2:] == (None, None, frozenset()):
-        return description._replace(device=f"{device}:{word}")
+    if _INDEX.fullmatch(word) and indexed and description[2:] == (None, None, frozenset()):
+        return description._replace(device=device_name(f"{device}:{word}"))
     if _SHAPE.fullmatch(word):
-        axes = () if word == "scalar" else tuple(map(int, word.split("x")))
+        axes = () if word == "scalar" else tuple(map(_length, word.split("x")))
         return _set_once(description, "shape", axes, text)
     if word in vocabulary.dtypes:
         return _set_once(description, "dtype", word, text)
@@ -91,7 +92,7 @@ def _with(description: Description, word: str, text: str, vocabulary: _Vocabular
     if word in vocabulary.traits:
         return description._replace(traits=description.traits | {word})
     if _TUPLE.fullmatch(word):
-        lengths = "x".join(re.findall(r"\d+", word))
+        lengths = "x".join(re.findall(r"[0-9]+", word))
         msg = f"{word!r} in {text!r} is not a shape; write a shape as {lengths}."
         raise BadRequestError(msg)
     if _NEGATIVE.fullmatch(word):
@@ -104,6 +105,11 @@ def _with(description: Description, word: str, text: str, vocabulary: _Vocabular
     hint = f"did you mean {close[0]!r}?" if close else others
     msg = f"{word!r} in {text!r} is not a device, dtype, shape or trait; {hint}"
     raise BadRequestError(msg)
+
+
+def _length(word: str) -> int:
+    """Return a length; Python reads no more than a few thousand digits."""
+    return int(word) if len(word) < len(str(_TOO_MANY)) else _TOO_MANY
 
 
 def _set_once(description: Description, field: str, value: Any, text: str) -> Description:

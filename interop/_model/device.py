@@ -7,8 +7,10 @@ the speed of their link.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
+from interop._text import quoted
 from interop.errors import BadRequestError
 
 from .display import keyword
@@ -26,6 +28,10 @@ DEVICE_TYPES = frozenset(
 
 #: Words that people say for a device type.
 NICKNAMES = {"gpu": "cuda", "host": "cpu"}
+
+
+#: What stands behind the colon. More digits count no devices.
+_INDEX = re.compile(r"[0-9]{1,9}")
 
 
 @lru_cache(maxsize=256)
@@ -62,9 +68,9 @@ def is_host_part(device: str) -> bool:
 
 def device_name(device: object) -> str:
     """Return the name of `device`, given as a name or as a framework's device object."""
-    name = device if isinstance(device, str) else str(device)
+    name = device if isinstance(device, str) else quoted(device, str)
     kind, colon, index = name.partition(":")
-    if not kind.isidentifier() or (colon and not index.isdecimal()):
+    if not kind.isidentifier() or (colon and not _INDEX.fullmatch(index)):
         msg = f"{keyword('device', device)} is not a device name; write 'cpu', 'cuda' or 'cuda:1'."
         raise BadRequestError(msg)
     return f"{kind}:{int(index)}" if colon else name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
-from interop._text import PART, legible
+from interop._text import PART, legible, quoted
 
 
 class Row(Protocol):
@@ -115,8 +115,8 @@ def keyword(name: str, value: object) -> str:
     "allow={'detach', 'narrow'}"
     """
     if isinstance(value, (set, frozenset)):
-        return f"{name}={{{', '.join(map(repr, sorted(value)))}}}"
-    return f"{name}={value!r}"
+        return f"{name}={{{', '.join(map(quoted, sorted(value)))}}}"
+    return f"{name}={quoted(value)}"
 
 
 def keywords(**values: object) -> str:

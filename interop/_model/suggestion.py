@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from interop._text import quoted
+
 #: How many names a message lists, and how many it suggests.
 _LISTED, _SUGGESTED = 12, 3
 #: Shorter words are alike by accident.
@@ -58,7 +60,7 @@ def suggestion(word: object, names: Mapping[str, str] | Iterable[str], otherwise
         The advice if the word resembles none of them.
     """
     names = names if isinstance(names, Mapping) else {name: name for name in names}
-    meant = dict.fromkeys(names[spelling] for spelling in resembling(str(word), names))
+    meant = dict.fromkeys(names[spelling] for spelling in resembling(quoted(word, str), names))
     if len(meant) > _SUGGESTED:
         return f"name one of {listed(meant)}."
     return f"did you mean {' or '.join(map(repr, meant))}?" if meant else otherwise

@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import Final, NamedTuple
 
 from interop._model.typing import CopyLike, EffectNames, OrderLike, TargetLike, Value
+from interop._text import quoted
 from interop.errors import BadRequestError
 
 from .policy import reusable
@@ -45,7 +46,7 @@ class Keywords(NamedTuple):
 
 
 def _shown(value: object) -> str:
-    return value.__name__ if isinstance(value, (type, ModuleType)) else repr(value)
+    return value.__name__ if isinstance(value, (type, ModuleType)) else quoted(value)
 
 
 def checked(keywords: Keywords) -> Keywords:
@@ -74,13 +75,13 @@ def checked(keywords: Keywords) -> Keywords:
 def _check_copy(copy: object) -> None:
     """Refuse values that only compare equal to True or False: 1, 0 and NumPy's booleans."""
     if not (isinstance(copy, bool) or (isinstance(copy, str) and copy == WRITABLE)):
-        msg = f"copy must be None, True, False or 'writable', got {copy!r}."
+        msg = f"copy must be None, True, False or 'writable', got {quoted(copy)}."
         raise BadRequestError(msg)
 
 
 def _check_order(order: object) -> None:
     if not (isinstance(order, str) and order in ("C", "F")):
-        msg = f"order must be None, 'C' or 'F', got {order!r}."
+        msg = f"order must be None, 'C' or 'F', got {quoted(order)}."
         raise BadRequestError(msg)
 
 
@@ -88,5 +89,5 @@ def _check_stream(stream: object) -> None:
     """Refuse anything but the number of a stream's handle and a framework's object."""
     kind = type(stream)
     if kind is not int and kind.__module__ == "builtins":
-        msg = f"stream={stream!r} is not a stream; pass its handle, a number, or its object."
+        msg = f"stream={quoted(stream)} is not a stream; pass its handle, a number, or its object."
         raise BadRequestError(msg)

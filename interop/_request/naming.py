@@ -25,12 +25,17 @@ from interop._model.spec import TRAITS, Spec
 from interop._model.suggestion import listed, suggestion
 from interop._recognition.installed import framework_state
 from interop._registry.registry import Registry
+from interop._text import quoted
 from interop.errors import BadRequestError, UnknownTargetError, UnknownValueError
 
 #: The characters of the longest repr that a message quotes.
 _LONGEST_REPR = 40
 #: What separates the words of "torch:cuda:1" or "np.float32"; a number belongs to its device.
-_BETWEEN_WORDS = re.compile(r"[.\s]\s*|:\s*(?!\d)")
+_BETWEEN_WORDS = re.compile(r"[.\s]\s*|:\s*(?![0-9])")
+
+
+#: What holds several targets.
+_SEVERAL = (list, tuple, set, frozenset)
 
 
 def named_formats(registry: Registry, to: Any) -> tuple[str, ...]:
@@ -38,7 +43,10 @@ def named_formats(registry: Registry, to: Any) -> tuple[str, ...]:
     if isinstance(to, Spec):
         msg = f"to= names a format; of this spec it is {keyword('to', to.format)}."
         raise UnknownTargetError(msg)
-    if isinstance(to, (list, tuple, set, frozenset)) and to:
+    if isinstance(to, _SEVERAL) and to:
+        if any(isinstance(item, _SEVERAL) for item in to):
+            msg = f"{_label('to', to)} has several targets in one; list them side by side."
+            raise BadRequestError(msg)
         return tuple(dict.fromkeys(name for item in to for name in named_formats(registry, item)))
     if to is None:
         msg = "no target was given; pass to= or like=."
@@ -75,7 +83,7 @@ def _dtypes_of_key(registry: Registry, key: Any) -> tuple[str, ...]:
     if isinstance(key, str) and key in KINDS:
         return dtypes_of_kind(key)
     if _dtype(registry, key) is None:
-        word = key if isinstance(key, str) else getattr(key, "__name__", str(key))
+        word = key if isinstance(key, str) else getattr(key, "__name__", None) or quoted(key, str)
         msg = f"{_text(key)} is neither a dtype nor a kind of dtypes; {unknown_kind(word)}"
         raise BadRequestError(msg)
     return (named_dtype(registry, key),)
@@ -140,10 +148,10 @@ def lengths(shape: Any) -> tuple[int, ...]:
     try:
         axes = tuple(map(index, shape))
     except TypeError:
-        msg = f"shape={shape!r} is not a tuple of lengths; write (3,), or () for a scalar."
+        msg = f"shape={quoted(shape)} is not a tuple of lengths; write (3,), or () for a scalar."
         raise BadRequestError(msg) from None
     if min(axes, default=0) < 0:
-        msg = f"shape={shape!r} has a negative length; lengths are 0 or more."
+        msg = f"shape={quoted(shape)} has a negative length; lengths are 0 or more."
         raise BadRequestError(msg)
     return axes
 
@@ -171,7 +179,7 @@ def _text(argument: object) -> str:
         return repr(argument)
     if isinstance(argument, type):
         return argument.__qualname__
-    text = getattr(argument, "__name__", None) or repr(argument)
+    text = getattr(argument, "__name__", None) or quoted(argument)
     is_short = len(text) < _LONGEST_REPR and "\n" not in text
     return text if is_short else f"<{type(argument).__qualname__}>"
 
@@ -187,7 +195,7 @@ def _word(argument: object) -> str:
         return f"{argument.__module__}.{argument.__qualname__}".removeprefix("builtins.")
     if isinstance(argument, ModuleType):
         return argument.__name__
-    return str(getattr(argument, "__module__", "") if callable(argument) else argument)
+    return quoted(getattr(argument, "__module__", "") if callable(argument) else argument, str)
 
 
 def vocabulary(registry: Registry) -> dict[str, tuple[str, str]]:

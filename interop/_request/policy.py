@@ -14,6 +14,7 @@ from interop._model.effect import EFFECTS
 from interop._model.frames import shortened
 from interop._model.suggestion import listed, suggestion
 from interop._model.typing import EffectNames
+from interop._text import quoted
 from interop.errors import BadRequestError
 
 _Entered_co = TypeVar("_Entered_co", covariant=True)
@@ -125,9 +126,9 @@ def effect_names(names: str | Iterable[str] | None, name: str) -> frozenset[str]
     """Return `names` as a set of effects, refusing any that is not an effect."""
     several = reusable(names, name)
     effects = frozenset((several,) if isinstance(several, str) else several)
-    unknown = sorted(effects - EFFECTS.keys(), key=str)
+    unknown = sorted(effects - EFFECTS.keys(), key=lambda effect: quoted(effect, str))
     if unknown:
-        parts = frozenset(re.split(r"\W+", str(unknown[0])))
+        parts = frozenset(re.split(r"\W+", quoted(unknown[0], str)))
         if parts <= EFFECTS.keys():
             move = f"write several as {keyword(name, parts)}."
         else:

@@ -8,6 +8,7 @@ Python exits.
 from __future__ import annotations
 
 import os
+import re
 from _thread import start_new_thread
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -47,6 +48,10 @@ def limit_threads(limit: Callable[[], int | None]) -> None:
     _limits.append(limit)
 
 
+#: A number of threads in `OMP_NUM_THREADS`.
+_COUNT = re.compile(r"[0-9]{1,9}")
+
+
 def threads() -> int:
     """Return how many threads a piece of work may take.
 
@@ -54,7 +59,7 @@ def threads() -> int:
     has told any framework.
     """
     first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    limits = [int(first)] if first.isdecimal() else []
+    limits = [int(first)] if _COUNT.fullmatch(first) else []
     limits += [most for limit in _limits if (most := limit()) is not None]
     return max(1, min(cores(), _MOST_THREADS, *limits))
 

@@ -78,6 +78,12 @@ def test_a_framework_stands_for_its_first_dense_format_of_that_many_axes(
         ("zzz", UnknownValueError, "'interop formats' lists them all"),
         ("numpy:cuda", BadRequestError, "numpy cannot be on cuda; it lives on cpu"),
         ("numpy:bfloat16:3:torch", BadRequestError, "is not a device, dtype, shape or trait"),
+        (f"numpy:float32:1x{'9' * 5000}", BadRequestError, "too many elements for any machine"),
+        ("numpy:float32:9999999999999999999", BadRequestError, "too many elements"),
+        (f"torch:cuda:{'9' * 5000}", BadRequestError, "is not a device name"),
+        (f"torch:cuda:{'9' * 30}", BadRequestError, "is not a device name"),
+        ("torch:cuda:٣", BadRequestError, "'٣' in 'torch:cuda:٣' is not a device, dtype, shape"),
+        ("torch:٣x٣", BadRequestError, "is not a device, dtype, shape or trait"),
         ("torch.mkldnn:int64", BadRequestError, "torch.mkldnn does not hold int64 on cpu; it"),
     ],
 )

@@ -62,7 +62,10 @@ def test_fresh_memory_is_touched_by_one_or_by_many(
     assert sum(stop - start for start, stop in parts) == 100
 
 
-@pytest.mark.parametrize(("value", "expected"), [("2", 2), ("2,4", 2), ("9", 3), ("", 3), ("x", 3)])
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("2", 2), ("2,4", 2), ("9", 3), ("", 3), ("x", 3), ("٢", 3), ("²", 3), ("9" * 5000, 3)],
+)
 def test_the_environment_limits_threads(
     monkeypatch: pytest.MonkeyPatch, value: str, expected: int
 ) -> None:

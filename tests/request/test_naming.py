@@ -265,3 +265,71 @@ def test_a_spec_of_nothing_that_exists_is_refused_at_once(words: Any, move: str)
     assert interop.make_spec("torch", "float32", traits="grad").traits == {"grad"}
     spec = interop.make_spec("torch", "bf16", device="cuda:0", shape=(4, 8), traits={"readonly"})
     assert spec == interop.Spec("torch", "bfloat16", "cuda:0", (4, 8), frozenset({"readonly"}), 64)
+
+
+DEEP = 100_000
+
+
+def _nested(kind: str) -> object:
+    value: Any = {"list": [], "tuple": (), "dict": {}}[kind]
+    for _ in range(DEEP):
+        value = {"list": lambda v: [v], "tuple": lambda v: (v,), "dict": lambda v: {"bool": v}}[
+            kind
+        ](value)
+    return value
+
+
+#: Calls that take a word, and are given something that Python cannot even print.
+NESTING: dict[str, Any] = {
+    "to": lambda deep: interop.convert(ARRAY, to=deep),
+    "converter": interop.converter,
+    "dtype": lambda deep: interop.convert(ARRAY, to="numpy", dtype=deep),
+    "device": lambda deep: interop.convert(ARRAY, to="numpy", device=deep),
+    "copy": lambda deep: interop.convert(ARRAY, to="numpy", copy=deep),
+    "order": lambda deep: interop.convert(ARRAY, to="numpy", order=deep),
+    "stream": lambda deep: interop.convert(ARRAY, to="numpy", stream=deep),
+    "allow": lambda deep: interop.convert(ARRAY, to="numpy", allow=deep),
+    "forbid": lambda deep: interop.convert(ARRAY, to="numpy", forbid=deep),
+    "a dtype of a spec": lambda deep: interop.make_spec("numpy", deep),
+    "a shape of a spec": lambda deep: interop.make_spec("numpy", "float32", shape=deep),
+    "a device of a spec": lambda deep: interop.make_spec("numpy", "float32", device=deep),
+    "set_default_policy": lambda deep: interop.set_default_policy(allow=deep),
+}
+
+
+@together("kind", ["list", "tuple", "dict"])
+@together("name", NESTING)
+def test_what_is_nested_without_end_is_a_bad_request(name: str, kind: str) -> None:
+    """A word that cannot be printed is refused like any other."""
+    with pytest.raises((BadRequestError, UnknownTargetError)):
+        NESTING[name](_nested(kind))
+
+
+@together("argument", [[["numpy"]], (("numpy", "torch"), "jax")])
+def test_targets_are_listed_side_by_side(argument: Any) -> None:
+    """A list of lists is refused, however deep."""
+    with pytest.raises(BadRequestError, match="list them side by side"):
+        interop.convert(ARRAY, to=argument)
+
+
+def test_a_message_does_without_a_repr_that_fails() -> None:
+    """An object whose own code raises is named by its type."""
+
+    class Shy:
+        def __repr__(self) -> str:
+            raise RuntimeError("not to be shown")
+
+    with pytest.raises(BadRequestError, match=r"copy must be None, True, .* got <.*Shy>"):
+        interop.convert(ARRAY, to="numpy", copy=Shy())  # type: ignore[call-overload]
+
+
+@together("digits", ["9" * 5000, "9" * 30, "٣", "²", "-1", "+1", "1_0", ""])
+def test_the_index_of_a_device_is_a_few_ascii_digits(digits: str) -> None:
+    """Any other number is refused, wherever devices are named."""
+    for call in (
+        lambda: interop.convert(ARRAY, to="numpy", device=f"cuda:{digits}"),
+        lambda: interop.make_spec("torch", "float32", device=f"cuda:{digits}"),
+        lambda: interop.converter("torch", device=f"cuda:{digits}"),
+    ):
+        with pytest.raises(BadRequestError, match="is not a device name"):
+            call()

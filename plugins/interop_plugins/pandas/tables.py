@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
 
 #: The names that PyArrow gives to levels of an index without names.
-_LEVEL = re.compile(r"__index_level_\d+__")
+_LEVEL = re.compile(r"__index_level_[0-9]+__")
 
 
 def _refusals() -> tuple[type[Exception], ...]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Entries: TypeAlias = dict[str, Any]
 
-_TYPESTR = re.compile(r"([<>|=])([biufc])(\d+)")
+_TYPESTR = re.compile(r"([<>|=])([biufc])([0-9]{1,18})")
 _MAX_BYTES = 2**63 - 1
 _MAX_AXES = 64
 #: No memory lies in the first page.

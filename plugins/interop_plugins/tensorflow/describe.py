@@ -47,7 +47,7 @@ _ELSEWHERE, _STRINGS = frozenset({"elsewhere"}), frozenset({"strings"})
 _CODES, _HANDLES = frozenset({"codes"}), frozenset({"handles"})
 _UNKNOWN_SHAPE = frozenset({"unknown_shape"})
 
-_DEVICE = re.compile(r"/job:localhost/replica:0/task:0/device:(CPU|GPU|TPU):(\d+)")
+_DEVICE = re.compile(r"/job:localhost/replica:0/task:0/device:(CPU|GPU|TPU):([0-9]{1,9})")
 
 # Filled on first use: the type of tensors that have a value, and for each dtype met its name, the
 # bytes of an element, and its traits.
