@@ -15,6 +15,7 @@ from interop._execution.fast import Fast
 from interop._execution.fast_leaves import batches, fast_leaves
 from interop._model.dtype import DTYPES
 from interop._model.format import Format
+from interop._model.provenance import how_to_install
 from interop._model.spec import TRAITS, Spec
 from interop._model.typing import SCALARS, Value
 from interop._planning.plan import Plan
@@ -487,7 +488,7 @@ def _bar(total: int) -> Iterator[Callable[[int], None]]:
         from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
     except ImportError:
-        msg = "progress=True needs rich, which is not installed: pip install 'array-interop[tree]'"
+        msg = f"progress=True needs rich, which is not installed: {how_to_install('tree')}"
         raise NotInstalledError(msg, name="rich") from None
     columns = BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn()
     with Progress(*columns, console=Console(stderr=True)) as progress:

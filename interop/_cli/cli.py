@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 #: What the extra `cli` installs, and what the distribution itself does.
 _NEEDED = ("pluggy", "typer", "rich", "packaging")
-_MISSING = "all but --version needs {names}, not installed here: pip install 'array-interop[cli]'"
-_TORN = "files of array-interop are missing: pip install --force-reinstall --no-deps array-interop"
+_MISSING = "all but --version needs {names}, not installed here: {install}"
+_TORN = "files of array-interop are missing: {install}"
 
 
 def main() -> None:
@@ -34,9 +34,13 @@ def main() -> None:
 def _run(words: list[str]) -> None:
     as_json = "--json" in words
     if "_modules" not in vars(sys.modules["interop"]):
+        from interop._model.provenance import how_to_install
+
         from .rival import rival
 
-        _refuse(rival("interop") or _TORN, as_json=as_json)
+        text = rival("interop") or _TORN.format(install=how_to_install(anew=True))
+        _refuse(text, as_json=as_json)
+    from interop._model.provenance import how_to_install
     from interop._model.suggestion import listed
     from interop._recognition.installed import importable
     from interop._version import __version__
@@ -46,7 +50,7 @@ def _run(words: list[str]) -> None:
         return
     missing = [name for name in _NEEDED if not importable(name)]
     if missing:
-        text = _MISSING.format(names=listed(missing))
+        text = _MISSING.format(names=listed(missing), install=how_to_install("cli"))
         _refuse(text, as_json=as_json)
     _app()(prog_name="interop")
 

@@ -13,8 +13,8 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
 from interop._model.extension import Problem
-from interop._model.provenance import OWN, Provenance, normal
-from interop._recognition.installed import importable
+from interop._model.provenance import OWN, Provenance, how_to_install, normal
+from interop._recognition.installed import how_to_get, importable
 from interop._registry.declared import DeclaredFormat
 from interop._registry.discovery import blocking_nothing
 from interop._version import __version__
@@ -291,7 +291,7 @@ def _framework(
         state = "broken"
     elif present and any(problem.formats for problem in probed.problems):
         state = "degraded"
-    install = formats[0].format.install or f"pip install {module}"
+    install = formats[0].format.install or how_to_get(module)
     names = tuple(declared.name for declared in formats)
     number = _version(distribution) or probed.versions.get(module, "")
     seconds = probed.seconds.get(module)
@@ -330,10 +330,10 @@ def _unmet(interop: Interop) -> Iterator[Finding]:
 def _plugin_findings(interop: Interop) -> Iterator[Finding]:
     for plugin in interop.plugins():
         if plugin.reason and plugin.state != "blocked":
-            fix = (
-                f"pip install --upgrade {plugin.distribution}, or set "
-                f"INTEROP_DISABLE_PLUGINS={plugin.name}"
-            )
+            remedy = f"pip install --upgrade {plugin.distribution}"
+            if plugin.distribution == OWN:
+                remedy = how_to_install(anew=True)
+            fix = f"{remedy}, or set INTEROP_DISABLE_PLUGINS={plugin.name}"
             part = "is not loaded" if plugin.state == "failed" else "is at fault"
             problem = f"the plugin {plugin.name!r} {part}: {plugin.reason}"
             yield Finding(plugin.distribution, problem, fix)
@@ -360,7 +360,9 @@ def _findings(
         reason = probed.errors.get(framework.module) or probed.ended
         if framework.state == "broken" and reason:
             text = f"{framework.module} cannot be imported: {reason}"
-            fix = f"pip install --force-reinstall {framework.distribution or framework.module}"
+            fix = how_to_get(framework.module)
+            if framework.distribution:
+                fix = f"pip install --force-reinstall {framework.distribution}"
             disabled = _disabled(interop, Problem(text, fix, framework.formats))
             yield Finding(framework.module, text, fix, disabled)
         if framework.version and framework.state != "missing":

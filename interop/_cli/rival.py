@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import packages_distributions, version
 
-from interop._model.provenance import OWN
+from interop._model.provenance import OWN, how_to_install
 
 
 def rival(package: str) -> str:
@@ -16,6 +16,5 @@ def rival(package: str) -> str:
     return (
         f"the distribution {name!r} {version(name)} installs a package {package!r}, as {OWN!r} "
         "does, and the one installed later replaces files of the other; keep them in separate "
-        f"environments (here: pip uninstall {name}, then pip install --force-reinstall --no-deps "
-        f"{OWN})."
+        f"environments (here: pip uninstall {name}, then {how_to_install(anew=True)})."
     )

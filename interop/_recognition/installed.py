@@ -47,7 +47,7 @@ def not_installed(format_: Format) -> str:
     module = format_.requires
     if not module or importable(module) or _installed_since(module):
         return ""
-    return f"{module} is not installed: {format_.install or f'pip install {module}'}"
+    return _with_advice(module, format_.install)
 
 
 def absent(error: BaseException) -> str:
@@ -57,4 +57,13 @@ def absent(error: BaseException) -> str:
     module = package(error.name or "")
     if not module or importable(module):
         return ""
-    return f"{module} is not installed: pip install {module}"
+    return _with_advice(module)
+
+
+def how_to_get(module: str) -> str:
+    """Return the advice to install a module; its name need not be that of its distribution."""
+    return f"install the distribution that has the module {module}"
+
+
+def _with_advice(module: str, install: str = "") -> str:
+    return f"{module} is not installed: {install or how_to_get(module)}"

@@ -24,6 +24,7 @@ import interop
 import interop.plugin
 from interop._api import leaves as _leaves
 from interop._execution import engine as _engine
+from interop._model.provenance import how_to_install
 from interop.errors import (
     BadRequestError,
     ConversionError,
@@ -598,7 +599,7 @@ def test_without_the_library_of_its_bar_it_says_how_to_get_it(in_subprocess: Any
             print(error.name, error)
         """)
     assert printed.startswith("rich ")
-    assert "pip install 'array-interop[tree]'" in printed
+    assert how_to_install("tree") in printed
 
 
 def test_builtins_are_never_arrays() -> None:

@@ -19,6 +19,7 @@ import pytest
 import interop
 from interop import Interop
 from interop._cli.trial import Lane, Trial, Tried
+from interop._model.provenance import how_to_install
 from tests.docs.test_docs import timeless
 from tests.paths import python_path
 from tests.strange import HEAVY, install_plugin
@@ -85,7 +86,7 @@ def test_without_the_extra_one_line_says_how_to_get_it(missing: str, words: list
     assert result.returncode == 2
     assert result.stderr.count("\n") == 1
     assert missing in result.stderr
-    assert "pip install 'array-interop[cli]'" in result.stderr
+    assert how_to_install("cli") in result.stderr
     if "--json" in words:
         assert result.stderr == f"interop: {json.loads(result.stdout)['error']}\n"
     else:
@@ -878,7 +879,7 @@ def test_the_doctors_frameworks_fit_a_terminal_of_80_columns(run: Run, diagnosed
     """They are a table also where one has a long name and another a long line to install it."""
     broken, missing = diagnosed.found.frameworks
     long = broken._replace(module="array_api_strict", distribution="array_api_strict")
-    missing = missing._replace(install="pip install 'array-interop[dpnp]'")
+    missing = missing._replace(install="pip install dpnp")
     diagnosed(frameworks=(long, missing._replace(version="1.5", seconds=0.5)))
     lines = _plain(run("doctor", "--no-convert", "-v").stdout)
     assert any(line.split()[:3] == ["framework", "state", "installed"] for line in lines)

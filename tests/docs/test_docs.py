@@ -308,3 +308,31 @@ def test_every_page_on_effects_and_traits_is_generated() -> None:
     """The tables of the reference are filled in when the pages are built, not by hand."""
     for name in ("effects", "traits", "formats"):
         assert f"{{{{ {name}_table }}}}" in (DOCS / "reference" / f"{name}.md").read_text()
+
+
+#: Texts that users read: of the code, the documentation and the examples.
+ADVISING = [
+    path
+    for folder in ("interop", "plugins", "docs", "examples", ".")
+    for pattern in ("*.py", "*.md", "*.toml")
+    for path in sorted(
+        (ROOT / folder).glob(pattern) if folder == "." else (ROOT / folder).rglob(pattern)
+    )
+    if path.name != "pyproject.toml"
+]
+
+
+def test_nobody_is_told_to_install_the_distribution_from_an_index() -> None:
+    """Until its first release whoever takes the name there would be installed."""
+    by_name = re.compile(r"pip install [^`\n]*\barray-interop\b(?!\S* @ )|array-interop\[(?!.* @ )")
+    by_module = re.compile(
+        r"pip install \{\w*module\w*\}"
+    )  # whose name need not be its distribution's
+    assert len(ADVISING) > 300
+    advised = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in ADVISING
+        for line in path.read_text("utf-8").splitlines()
+        if by_name.search(line) or by_module.search(line)
+    ]
+    assert advised == []

@@ -110,8 +110,8 @@ def test_the_tutorial_installs_the_distributions_it_uses() -> None:
     first = next(block for block in blocks(PAGE) if block.language == SHOWN_ONLY)
     (line,) = re.findall(r"^pip install (.+)$", first.text, re.MULTILINE)
     names = [word.strip("'").partition("[")[0] for word in line.split()]
-    assert names == ["array-interop", "torch", "hatchling", "pytest"]
-    assert all(version(name) for name in names)
+    assert names == ["../interop", "torch", "hatchling", "pytest"]
+    assert all(version(name) for name in names[1:])
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import interop
 from benchmarks import crowd
 from interop import Cost, Interop
 from interop._planning.conversion import ResolvedConversion
+from interop._recognition.installed import how_to_get
 from interop.plugin import Components, make_spec
 from interop.plugin.advanced import Advanced
 from tests.toys import Box, copy, labels, toy, view
@@ -41,7 +42,7 @@ def test_no_route_leads_through_a_framework_that_is_missing(empty: Interop) -> N
     """A route may end at a format whose framework is missing, and not lead through it."""
     empty.register(toy("a"), toy("b", requires="no_such_framework"), toy("c"))
     empty.register(view("a", "b"), view("b", "c"))
-    reason = "no_such_framework is not installed: pip install no_such_framework"
+    reason = "no_such_framework is not installed: install the distribution that has the module"
     with pytest.raises(interop.errors.RefusedError, match=reason):
         empty.plan(make_spec("a", "float32", shape=(3,)), to="c")
     assert empty.plan(make_spec("a", "float32", shape=(3,)), to="b").result.format == "b"
@@ -55,7 +56,7 @@ def test_the_refusal_names_the_missing_framework_of_the_shortest_route(empty: In
         toy("a"), toy("b", requires="far"), toy("c"), toy("d", requires="near"), toy("e")
     )
     empty.register(view("a", "b"), view("b", "c"), view("c", "e"), view("a", "d"), view("d", "e"))
-    with pytest.raises(interop.errors.RefusedError, match=r": near is not installed: pip install"):
+    with pytest.raises(interop.errors.RefusedError, match=": near is not installed: install the"):
         empty.plan(make_spec("a", "float32", shape=(3,)), to="e")
 
 
@@ -75,7 +76,7 @@ def test_a_route_may_lead_through_a_missing_framework_that_is_requested(empty: I
     empty.register(view("a", "b"), view("b", "b.x"))
     route = empty.plan(make_spec("a", "float32", shape=(3,)), to="b.x")
     assert labels(route) == ["a_to_b", "b_to_b.x"]
-    assert route.missing == (f"{gone} is not installed: pip install {gone}",)
+    assert route.missing == (f"{gone} is not installed: {how_to_get(gone)}",)
     assert str(route).splitlines()[-1] == route.missing[0]
     assert f"; {route.missing[0]}</caption>" in route._repr_html_()
     assert empty.plan(make_spec("a", "float32", shape=(3,)), to="a").missing == ()

@@ -102,7 +102,7 @@ _LOCKED = Cost(1.8e-5, 1.1e11)
 _TWO = frozenset({2})
 _ONE_OR_TWO = frozenset({1, 2})
 
-_INSTALL = "pip install 'array-interop[cupy]'"
+_INSTALL = "pip install cupy-cuda13x"
 
 
 @hookimpl

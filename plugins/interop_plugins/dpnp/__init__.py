@@ -94,7 +94,7 @@ def _format(name: str, **fields: Any) -> Format:
         carries=_CARRIED | PRIVATE,
         exports={"dlpack": _DTYPES},
         requires="dpnp",
-        install="pip install 'array-interop[dpnp]'",
+        install="pip install dpnp",
         limits=Limits(unsupported_now=unsupported_now, refusal_hints=_HINTS),
         fast_path=itself,
         **fields,
