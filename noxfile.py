@@ -5,7 +5,10 @@ They run in the environment that nox is installed in. What follows ``--`` goes o
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
+from hashlib import sha256
 from pathlib import Path
 
 import nox
@@ -96,17 +99,44 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def release(session: nox.Session) -> None:
-    """Build what a release would upload, in dist/, and check it; nothing is uploaded."""
+    """Build twice what a release would upload, in dist/, compare and check it; nothing is uploaded.
+
+    The tools that build it are those of `.ci/build-tools.txt`, by their hashes. What it is made of
+    stands beside the folder, as `dist.cdx.json`.
+    """
     (folder,) = session.posargs or ("dist",)
     session.run(str(BIN / "validate-pyproject"), "pyproject.toml", external=True)
-    # The wheel is made from the source archive, as users of the archive make it.
-    session.run(sys.executable, "-m", "build", "--quiet", "--outdir", folder, ".")
-    files = sorted(str(path) for path in Path(folder).iterdir())
-    session.run(sys.executable, "-m", "twine", "check", "--strict", *files)
-    wheels = [file for file in files if file.endswith(".whl")]
+    tools = ".ci/build-tools.txt"
+    with tempfile.TemporaryDirectory() as work:
+        python = str(Path(work) / "tools" / BIN.name / "python")
+        session.run(sys.executable, "-m", "venv", str(Path(work) / "tools"))
+        hashed = ("--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes", "-r", tools)
+        session.run(python, "-m", "pip", "install", *hashed, external=True)
+        # The wheel is made from the source archive, as users of the archive make it.
+        build = (python, "-m", "build", "--quiet", "--no-isolation", "--outdir")
+        session.run(*build, folder, ".", external=True)
+        files = sorted(path for path in Path(folder).iterdir() if path.is_file())
+        (source,) = (path for path in files if path.name.endswith(".tar.gz"))
+        shutil.unpack_archive(source, work, filter="data")
+        again = Path(work) / "again"
+        session.run(
+            *build, str(again), str(Path(work) / source.name.removesuffix(".tar.gz")), external=True
+        )
+        for path in files:
+            digests = [
+                sha256((where / path.name).read_bytes()).hexdigest()
+                for where in (Path(folder), again)
+            ]
+            session.log(f"{path.name}: {digests[0]}")
+            if digests[0] != digests[1]:
+                session.error(f"a second build of {path.name} is another: {digests[1]}")
+    session.run(sys.executable, "-m", "twine", "check", "--strict", *map(str, files))
+    (wheel,) = (str(path) for path in files if path.suffix == ".whl")
     # Two packages: the core, and the bundled plugins.
     checks = (str(BIN / "check-wheel-contents"), "--toplevel", "interop,interop_plugins")
-    session.run(*checks, *wheels, external=True)
+    session.run(*checks, wheel, external=True)
+    with open(f"{folder}.cdx.json", "w", encoding="utf-8") as contents:
+        session.run(sys.executable, ".ci/sbom", wheel, tools, stdout=contents)
 
 
 @nox.session
