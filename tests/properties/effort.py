@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, settings
 #: How many times as much is to be tried, with other cases every time: ``INTEROP_PROPERTIES=50``.
 TIMES = int(os.environ.get("INTEROP_PROPERTIES", "0"))
 
-#: What is added to every seed.
-SEED = random.SystemRandom().getrandbits(32) if TIMES else 0
+#: What is added to every seed: another number every time, or ``INTEROP_SEED``, to try cases again.
+SEED = int(os.environ.get("INTEROP_SEED") or random.SystemRandom().getrandbits(32)) if TIMES else 0
 
 
 def count(usual: int) -> int:
