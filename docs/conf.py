@@ -158,16 +158,20 @@ def frameworks_table() -> str:
     extras = project["project"]["optional-dependencies"]
     groups = project["dependency-groups"]
     pinned = _versions([*groups["test"], *groups["test-all"], *groups["sycl"]])
+    newest = _versions(groups["newest"])
     lowest = _versions(groups["floor"])
     required = _versions(project["project"]["dependencies"])["numpy"]
-    rows = [("`numpy`", "`numpy`", required, lowest["numpy"], pinned["numpy"])]
+    versions = (required, lowest["numpy"], pinned["numpy"], newest["numpy"])
+    rows = [("`numpy`", "`numpy`", *versions)]
     for plugin in interop.plugins():
         if plugin.name in extras:
             name, floor = next(iter(_versions(extras[plugin.name]).items()))
             tested = pinned.get(name) or pinned[f"{name}-cpu"]
             oldest = lowest.get(name, tested)
-            rows.append((f"`{plugin.name}`", f"`{name}`", floor, oldest, tested))
-    return table(("plugin", "distribution", "needs", "oldest in CI", "newest in CI"), rows)
+            versions = (floor, oldest, tested, newest.get(name, "—"))
+            rows.append((f"`{plugin.name}`", f"`{name}`", *versions))
+    lanes = "oldest in CI", "with Python 3.11", "with Python 3.13"
+    return table(("plugin", "distribution", "needs", *lanes), rows)
 
 
 def _versions(requirements: Iterable[str | dict[str, str]]) -> dict[str, str]:
