@@ -63,8 +63,11 @@ _versioned_at = (c_char * _VERSIONED.size).from_address
 _axes_at = (c_int64 * _MAX_AXES).from_address
 _AXES = [struct.Struct(f"{count}q").unpack_from for count in range(_MAX_AXES + 1)]
 
-_HOST = frozenset({1, 3, 11})
+_HOST = frozenset({1, 3, 11, 20})
 _PAGE_LOCKED = frozenset({3, 11})
+#: OpenCL, Vulkan, Metal: what ``data`` holds there is a handle (a ``cl_mem``, an ``id<MTLBuffer>``)
+#: and no address, so that ``byte_offset`` stays beside it.
+_HANDLES = frozenset({4, 7, 8})
 
 _DEVICE_TYPES = {
     2: "cuda",
@@ -80,6 +83,7 @@ _DEVICE_TYPES = {
     16: "hexagon",
     17: "maia",
     18: "trn",
+    19: "tpu",
 }
 
 #: What the device types are called of which memory is no device's own, but can be read by one.
@@ -152,7 +156,7 @@ class Export(NamedTuple):
     versioned : bool
         Whether the capsule is of the versioned kind, which has flags.
     data : int, in bytes
-        Address of the first element.
+        Address of the first element; of OpenCL, Vulkan and Metal a handle, which is none.
     bits : int, in bits
         What one element takes in memory.
     device_type : int, without unit
@@ -178,8 +182,9 @@ class Export(NamedTuple):
 
     @property
     def aligned(self) -> bool:
-        """Whether its elements are aligned to their size."""
-        return not self.data % (self.bits // 8) or 0 in self.shape
+        """Whether its elements are aligned to their size; a handle says nothing of it."""
+        aligned = not self.data % (self.bits // 8) or 0 in self.shape
+        return aligned or self.device_type in _HANDLES
 
     @property
     def broadcast(self) -> bool:
@@ -188,7 +193,9 @@ class Export(NamedTuple):
 
     @property
     def extents(self) -> tuple[tuple[int, int], ...]:
-        """The address and the length of its memory, in bytes; empty without elements."""
+        """The address and the length of its memory, in bytes; empty without either."""
+        if self.device_type in _HANDLES:
+            return ()
         size = self.bits // 8
         start, nbytes = self.data, prod(self.shape) * size
         if self.strides is not None:
@@ -353,7 +360,7 @@ class CheckedProducer:
         alignment = self._alignment or fields[8] // 8
         if (
             (fields[10] and not self._negative_strides)
-            or fields[7] % alignment
+            or (fields[7] % alignment and fields[9] not in _HANDLES)
             or (fields[4] and not self._readonly)
             or (self._dtypes is not None and fields[0] not in self._dtypes)
         ):
@@ -519,6 +526,8 @@ def _read(capsule: Capsule, value: Value) -> tuple[Any, ...]:
     low, high, problem, backwards, contiguous = _span(shape, strides, itemsize)
     data = data or 0
     start = data + offset
+    if device_type in _HANDLES and data:
+        start, low, high = data, 0, 0
     # An offset from NULL, however large, is no address either: no system maps its first page.
     if problem or (high and (data < _PAGE or start + low < 0 or start + high > ADDRESSES)):
         _refuse_memory(value, data, shape, strides, problem)

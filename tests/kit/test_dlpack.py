@@ -27,6 +27,7 @@ from interop.kit.dlpack import (
     export,
     plain_array,
 )
+from tests.cases import together
 from tests.kit.capsules import (
     Legacy,
     Versioned,
@@ -635,3 +636,23 @@ def test_devices_that_dlpack_numbers_have_names_that_devices_may_have():
 
 if __name__ == "__main__":
     sys.stdout.write(json.dumps(consume_all()))
+
+
+@together("device_type", [4, 7, 8])
+def test_a_handle_is_no_address(device_type):
+    """Of OpenCL, Vulkan and Metal the data is a handle: no offset is added, and nothing reckoned with it."""
+    fake = Fake(matrix(), device_type=device_type, data=8, byte_offset=3)
+    offer = checked_export(fake)
+    assert offer.data == 8
+    assert offer.extents == ()
+    assert offer.aligned
+    producer = CheckedProducer(Fake(matrix(), device_type=device_type, data=8, byte_offset=3))
+    assert producer.__dlpack__(max_version=(1, 0)) is not None
+    with pytest.raises(HandOffError, match="6 elements but no memory"):
+        checked_export(Fake(matrix(), device_type=device_type, data=None))
+
+
+def test_memory_of_a_tpus_host_is_the_hosts():
+    """The device types that DLPack has got for TPUs are known: 19 is the device, 20 its host's memory."""
+    assert checked_export(Fake(matrix(), device_type=19, device_id=1)).device == "tpu:1"
+    assert checked_export(Fake(matrix(), device_type=20)).device == "cpu"
