@@ -19,6 +19,7 @@ import pytest
 import interop
 from interop._planning.step import hand_off
 from interop._request.request import Request
+from interop.errors import BadRequestError
 from interop.plugin import Declined, make_spec
 
 torch = pytest.importorskip("torch", reason="torch is not installed here")
@@ -53,8 +54,9 @@ _pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char
 
 
 def capsule_of(tensor: Any, device_type: int = CUDA, index: int = 0) -> Any:
-    """Return a capsule of a tensor of the host that says that it lies on a device."""
-    capsule = torch.utils.dlpack.to_dlpack(tensor)
+    """Return a capsule of a tensor or array of the host that says that it lies on a device."""
+    is_array = isinstance(tensor, np.ndarray)
+    capsule = tensor.__dlpack__() if is_array else torch.utils.dlpack.to_dlpack(tensor)
     device = (ctypes.c_int32 * 2).from_address(_pointer_of(capsule, b"dltensor") + 8)
     device[:] = [device_type, index]
     return capsule
@@ -504,6 +506,11 @@ def order(streams: Streams, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         yield SimpleNamespace(ptr=stream)
         log.append(f"after {stream}")
 
+    def joined(device: Any, stream: Any) -> Any:
+        log.append(f"joined {stream}")
+        return SimpleNamespace(ptr=stream)
+
+    monkeypatch.setattr(cupy_offers, "joined", joined)
     monkeypatch.setattr(cupy_offers, "working", working)
     monkeypatch.setattr(torch_offers, "working", working)
     monkeypatch.setattr(cupy_offers, "let_wait", lambda value, stream: log.append("told"))
@@ -520,7 +527,7 @@ def test_cupy_takes_torchs_memory_for_a_named_stream(streams: Streams, order: li
     """The stream waits for torch's and is lent the memory; it has its place beside CuPy's own."""
     lent = cupy_offers.adopt(torch_offers.offer, OnDevice(torch.ones(3), index=1), stream=NAMED)
     assert lent == ("lent", NAMED)
-    assert order == ["55 waits for 0 on 1", "before 55", "after 55"]
+    assert order == ["55 waits for 0 on 1", "joined 55"]
 
 
 def test_cupy_takes_torchs_memory_for_torchs_own_stream(streams: Streams, order: list[str]) -> None:
@@ -528,7 +535,7 @@ def test_cupy_takes_torchs_memory_for_torchs_own_stream(streams: Streams, order:
     streams.torchs, streams.cupys, tensor = NAMED, 99, torch.ones(3)
     array = cupy_offers.adopt(torch_offers.offer, OnDevice(tensor), stream=NAMED)
     assert array.data.ptr == tensor.data_ptr()
-    assert order == ["before 55", "after 55"]
+    assert order == ["joined 55"]
 
 
 def test_torch_takes_cupys_memory_for_a_named_stream(
@@ -631,18 +638,12 @@ def test_what_is_no_stream_is_refused_by_the_planned_step(streams: Streams) -> N
 
 @pytest.mark.usefixtures("driver")
 def test_interfaces_are_taken_for_a_named_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The consumer's stream reaches what adopts an interface, in both libraries."""
-    log: list[Any] = []
-
-    @contextmanager
-    def working(device: Any, stream: Any) -> Iterator[Any]:
-        log.append(stream)
-        yield SimpleNamespace(ptr=stream)
-
+    """torch gets the stream; for CuPy there is nothing to wait for, as the interface names none."""
     value = Shown(np.ones(3, "float32"))
-    monkeypatch.setattr(cupy_offers, "working", working)
     array = cupy_offers.adopt_interface(interface_offers.offer, value, stream=NAMED)
-    assert (array.data.ptr, log) == (value.array.ctypes.data, [NAMED])
+    assert array.data.ptr == value.array.ctypes.data
+    with pytest.raises(BadRequestError, match="is not a CUDA stream"):
+        cupy_offers.adopt_interface(interface_offers.offer, value, stream="it")
     monkeypatch.setattr(cuda, "_share", lambda *given, stream=None: (given, stream))
     shared = cuda.adopt_interface(interface_offers.offer, value, stream=NAMED)
     assert shared == ((value._entries, value), NAMED)
