@@ -79,10 +79,13 @@ def _call(name: str, *arguments: object) -> None:
     """Call a function of the driver's; raise RuntimeError if it fails, or Declined without one."""
     status = _function(name)(*arguments)
     if status:
-        text = c_char_p()
-        _function("cuGetErrorName")(status, byref(text))
-        msg = f"{name} failed: {(text.value or b'').decode()} ({status})"
-        raise RuntimeError(msg)
+        raise _failed(name, status)
+
+
+def _failed(what: str, status: int) -> RuntimeError:
+    text = c_char_p()
+    _function("cuGetErrorName")(status, byref(text))
+    return RuntimeError(f"{what} failed: {(text.value or b'').decode()} ({status})")
 
 
 def device_of(address: int) -> int | None:
@@ -118,14 +121,15 @@ def queue_behind(waiting: int, stream: int, index: int) -> None:
     RuntimeError
         The driver refuses. It is Declined if there is no driver.
     """
-    event = _events.take(index)
-    try:
-        with _Current(index):
-            _call("cuEventRecord", event, stream)
-            # What it has recorded is looked up now, so that it can be used again afterwards.
-            _call("cuStreamWaitEvent", waiting, event, 0)
-    finally:
-        _events.give(index, event)
+    event, status = _events.take(index), _function("cuCtxPushCurrent_v2")(_context(index))
+    if not status:
+        # What the event has recorded is looked up now, so that it can be used again afterwards.
+        status = _function("cuEventRecord")(event, stream)
+        status = status or _function("cuStreamWaitEvent")(waiting, event, 0)
+        _function("cuCtxPopCurrent_v2")(byref(c_void_p()))
+    _events.give(index, event)
+    if status:
+        raise _failed("to let a stream wait", status)
 
 
 @cache

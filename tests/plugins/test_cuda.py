@@ -846,6 +846,17 @@ def test_cupy_takes_streams_of_others() -> None:
         assert stream._foreign_stream_ref is given
 
 
+def test_the_current_stream_waits_for_what_is_shared_on_another(
+    monkeypatch: pytest.MonkeyPatch, log: list[str]
+) -> None:
+    """One wait is enough where nothing is done on the named stream, and none on the current one."""
+    monkeypatch.setattr(cupy.cuda, "get_current_stream", lambda: Made(5))
+    assert cupy_streams.joined(Place(), Made(99)).ptr == 99
+    assert log == ["5 waits for 99"]
+    assert cupy_streams.joined(Place(), 5).ptr == 5
+    assert log == ["5 waits for 99"]
+
+
 def test_nobody_waits_for_the_stream_that_is_current(
     driver: set[int], monkeypatch: pytest.MonkeyPatch, log: list[str]
 ) -> None:
@@ -1011,6 +1022,28 @@ def test_integers_of_64_bits_stay_on_the_device_on_their_way_to_jax(
     assert route.steps[-1].after.dtype == dtype.replace("64", "32")
     assert "if_exact" in route.steps[0].label
     assert "narrow" not in route.effects
+
+
+# ---------------------------------------------------------------------- one number
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"),
+    [
+        *(("float32", 2.5), ("bfloat16", 2.5), ("float8_e5m2", 2.5), ("bool", True)),
+        *(("int64", -(2**63)), ("uint64", 2**64 - 1), ("complex64", 1.5 - 2j)),
+    ],
+)
+def test_a_number_of_a_device_comes_without_an_array(dtype: str, number: complex) -> None:
+    """A tensor without axes is asked for its number, which is the one that an array would give."""
+    tensor = torch.tensor(number, dtype=getattr(torch, dtype))
+    item = dense.item(tensor, device="cpu")
+    assert item == number == interop.convert(tensor, to="python")
+    assert type(item) is type(number)
+    spec = make_spec("torch", dtype, device="cuda:0", shape=())
+    assert [step.label for step in interop.plan(spec, to="python").steps] == ["item"]
+    row = spec._replace(shape=(1,))
+    assert next(step.label for step in interop.plan(row, to="python").steps) == "download"
 
 
 # ---------------------------------------------------------------------- components on two devices

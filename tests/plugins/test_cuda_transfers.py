@@ -422,12 +422,6 @@ crossed: list[int] = []
 @pytest.fixture
 def cuda(device: CudaDriver, monkeypatch: pytest.MonkeyPatch) -> CudaDriver:
     """Let torch work on the device."""
-    plain = torch_transfers._is_plain
-
-    def is_plain(value: Any) -> bool:
-        with torch._C.DisableTorchFunctionSubclass():
-            return plain(value.as_subclass(torch.Tensor) if type(value) is There else value)
-
     contiguous, empty = torch.Tensor.contiguous, torch.empty
 
     def gathered(value: Any) -> Any:
@@ -442,7 +436,8 @@ def cuda(device: CudaDriver, monkeypatch: pytest.MonkeyPatch) -> CudaDriver:
     stream = SimpleNamespace(synchronize=lambda: device.log.append(SETTLED))
     monkeypatch.setattr(torch, "empty", made)
     monkeypatch.setattr(torch.Tensor, "contiguous", gathered)
-    monkeypatch.setattr(torch_transfers, "_is_plain", is_plain)
+    types = frozenset({torch.Tensor, There})
+    monkeypatch.setattr(torch_transfers, "_plain_types", lambda: types)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda place: stream)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     return device

@@ -875,3 +875,33 @@ def test_dense_arrays_of_long_axes_are_no_sparse_ones_of_narrow_indices() -> Non
             result = interop.convert(x, to="jax.bcoo")
             assert (result.shape, result.indices.dtype) == (x.shape, "int64")
         assert interop.convert(x, to="scipy.coo").shape == x.shape
+
+
+@pytest.mark.parametrize("size", [12, 2**16])
+def test_an_array_that_was_sent_may_be_overwritten(
+    monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """JAX reads memory some time later: of few numbers it gets a copy, and many are waited for."""
+    from interop_plugins.jax import dense
+
+    sent: list[Any] = []
+
+    class Later:
+        """An array whose numbers are read when somebody waits for it, or else at the end."""
+
+        def __init__(self, value: Any, device: str) -> None:
+            sent.append(value)
+            self.numbers = None
+
+        def block_until_ready(self) -> Later:
+            self.numbers = sent[-1].copy()
+            return self
+
+    monkeypatch.setattr(jax, "device_put", Later)
+    monkeypatch.setattr(dense, "_device", lambda name: name)
+    value = np.arange(size, dtype="float32")
+    result: Any = dense.upload(value, device="cuda:0")
+    value[:] = -1
+    numbers = sent[0] if result.numbers is None else result.numbers
+    assert np.array_equal(numbers, np.arange(size, dtype="float32"))
+    assert (result.numbers is None) == (size == 12)

@@ -7,11 +7,11 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING
 
-from interop.kit import extent, take_offer
+from interop.kit import extent, stream_handle, take_offer
 
 from .dense import copy
 from .loans import borrow, lend, let_wait
-from .streams import working
+from .streams import joined, working
 
 if TYPE_CHECKING:
     from typing import Any
@@ -83,8 +83,8 @@ def adopt(offer: Callable[..., Any], value: object, *, stream: Stream = None) ->
     array, index, together = taken
     if stream is None:
         return array if together else lend(array, value, _current_stream()(index))
-    with working(array.data.device, stream) as current:
-        return array if together else lend(array, value, current)
+    named = joined(array.data.device, stream)
+    return array if together else lend(array, value, named)
 
 
 def copy_adopted(offer: Callable[..., Any], value: object, *, stream: Stream = None) -> Any:
@@ -120,11 +120,9 @@ def adopt_interface(
     memory = cupy.cuda.UnownedMemory(address, length, borrow(value))  # which asks for the device
     if memory.device_id < 0:  # it is the host's, and the next kernel that reads it would fail
         return NotImplemented
-    array = cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0), strides)
-    if stream is None:
-        return array
-    with working(array.data.device, stream):
-        return array
+    if stream is not None:  # there is nothing for which one would have to wait
+        stream_handle(stream)
+    return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0), strides)
 
 
 @cache

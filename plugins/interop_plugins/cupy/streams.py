@@ -105,6 +105,21 @@ def lasts(stream: object) -> bool:
     return False
 
 
+def joined(device: Device, stream: Stream) -> CupyStream:
+    """Return CuPy's object for a stream, for which CuPy's current one waits.
+
+    So what others have shared on that stream may be used on both.
+    """
+    import cupy
+
+    with device:
+        current = cupy.cuda.get_current_stream()
+        named = _cupy_stream(stream, current)
+        if named.ptr != current.ptr:
+            queue_behind(current.ptr, named.ptr, device.id)
+        return named
+
+
 @contextmanager
 def working(device: Device, stream: Stream) -> Iterator[CupyStream]:
     """Make a device current and yield the stream to work on, which is current too.

@@ -587,6 +587,18 @@ def _numpy() -> Iterable[Conversion]:
         into=dense.download_into,
         batch=dense.download_all,
     )
+    # One number comes as such, without an array on the way.
+    yield transfer(
+        "torch",
+        "python",
+        dense.item,
+        _ACCELERATORS,
+        CPU,
+        dtypes=DTYPE_NAMES - {"complex32"},
+        ndims=frozenset({0}),
+        effects=COPY,
+        cost=Cost(1.5e-5),
+    )
     upload = partial(
         transfer,
         "numpy",

@@ -465,6 +465,12 @@ def download(value: Tensor, *, device: str) -> Array:
     return array
 
 
+def item(value: Tensor, *, device: str) -> bool | float | complex:
+    """Return the number of a device's tensor without axes."""
+    number: bool | float | complex = value.item()
+    return number
+
+
 def download_all(values: list[Tensor], *, device: str) -> list[Array] | Any:
     """Return what `download` does for plain tensors of a CUDA device, at once."""
     if not values[0].is_cuda or not cross_at_once(values):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from interop.kit import SMALL_LEAF, STAGED_FROM, fetch_staged, send_staged
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+#: What tensors that cross at once have in common. Each fact is asked of all of them in turn, which
+#: takes a tenth of the time to ask each for all facts.
+_FACTS = attrgetter("layout", "requires_grad", "dtype", "device")
+_NBYTES = attrgetter("nbytes")
 
 
 def stage(out: Tensor, value: Tensor) -> bool:
@@ -81,17 +88,22 @@ def send_all(values: Sequence[Tensor], device: str) -> list[Tensor] | None:
 
 def cross_at_once(values: Sequence[Tensor]) -> bool:
     """Tell whether tensors are plain, of one dtype and device, and large together or each small."""
-    nbytes = _nbytes(values)
+    import torch
+
+    nbytes, facts = _nbytes(values), {*map(_FACTS, values)}
     return (
         (nbytes >= STAGED_FROM or nbytes <= SMALL_LEAF * len(values))
-        and all(map(_is_plain, values))
-        and len({(value.dtype, value.device) for value in values}) == 1
+        and {*map(type, values)} <= _plain_types()
+        and len(facts) == 1
+        and facts.pop()[:2] == (torch.strided, False)
+        and not any(map(torch.Tensor.is_conj, values))
+        and not any(map(torch.Tensor.is_neg, values))
         and not _is_capturing()
     )
 
 
 def _nbytes(values: Sequence[Tensor]) -> int:
-    return sum(value.nbytes for value in values)
+    return sum(map(_NBYTES, values))
 
 
 def _gathered(values: Sequence[Tensor]) -> Tensor:
