@@ -822,7 +822,7 @@ def test_an_address_that_xla_refuses_is_copied_by_its_own_framework(
         jax_dense.from_dlpack(Producer())
     spec = make_spec(framework, "float32", device="cuda:0", shape=(12,))
     loaded.plan(spec, "jax")
-    planner, declined = loaded._engine._planner, set()
+    planner, declined = loaded._planner, set()
     labels = []
     for _ in range(8):
         route = planner.route(spec, Request(("jax",)), frozenset(declined))
