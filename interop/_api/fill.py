@@ -101,12 +101,12 @@ class Fills:
         fill, innermost = self._registry.formats[out_spec.format].fill, block.get()
         assert fill is not None
         if innermost is None or not innermost.traces:
-            fill(keywords.out, converter.convert(x, keywords))
+            fill(keywords.out, self._shaped(converter.convert(x, keywords), out_spec))
             return
         receipts = Trace()
         result = under(innermost, (receipts,), lambda: converter.convert(x, keywords))
         start = perf_counter()
-        fill(keywords.out, result)
+        fill(keywords.out, self._shaped(result, out_spec))
         seconds = perf_counter() - start
         receipt = receipts[0]
         receipt = receipt._replace(
@@ -120,6 +120,17 @@ class Fills:
         )
         for trace in innermost.traces:
             trace.take(receipt)
+
+    def _shaped(self, result: Value, out_spec: Spec) -> Value:
+        """Return a result, or refuse it if the value had stated another shape than it gave."""
+        shape = self._registry.describe(result).shape
+        if shape != out_spec.shape:
+            msg = (
+                f"out has shape {out_spec.shape}, and the value, which states that shape, gives "
+                f"{shape}; pass an out of the shape that it gives."
+            )
+            raise BadRequestError(msg)
+        return result
 
     def _converter(
         self, out_spec: Spec, dtype: str | None, copy: bool | None, keywords: Keywords

@@ -90,8 +90,9 @@ class Opening(AbstractContextManager[_Entered_co], ContextDecorator):
     def __enter__(self) -> _Entered_co:
         outer = block.get()
         changed = self._change(Block(_default) if outer is None else outer)
+        entered = self._entered(changed)  # nothing runs once the block is open, but the return
         block.set(Block(changed.policy, changed.traces, self, outer))
-        return self._entered(changed)
+        return entered
 
     def __exit__(self, *_: object) -> None:
         opened = block.get()

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import interop
-from interop.errors import RefusedError
+from interop.errors import BadRequestError, RefusedError
 from tests.cases import together
 from tests.plugins.values import objects
 
@@ -306,3 +306,21 @@ def test_lists_of_decimals_and_fractions_become_the_dtype(value: Any, expected: 
         interop.convert(value, to="numpy")
     with pytest.raises(RefusedError, match=r"^element 1 is inf, .* does not fit in int8"):
         interop.convert([Decimal(1), float("inf")], to="numpy", dtype="int8")
+
+
+@pytest.mark.parametrize("gives", [6, 1])
+@pytest.mark.parametrize("out", [np.zeros(3), torch.zeros(3), torch.zeros(3, dtype=torch.float16)])
+def test_an_object_that_misstates_its_shape_is_not_written_into_an_out(
+    gives: int, out: Any
+) -> None:
+    """What an object gives counts: an out of the shape that it states is neither filled nor broadcast."""
+
+    class Misstated:
+        shape, dtype = (3,), np.dtype("f8")
+
+        def __array__(self, dtype: object = None, copy: object = None) -> Any:
+            return np.ones(gives)
+
+    with pytest.raises(BadRequestError, match=rf"states that shape, gives \({gives},\)"):
+        interop.convert(Misstated(), out=out)
+    assert not out.any()

@@ -720,3 +720,10 @@ def test_lists_without_rows_are_refused_where_their_width_would_be_lost() -> Non
             assert interop.spec(interop.convert(array, to="pyarrow.list")).shape == (0, 0)
         fixed = interop.convert(array, to="pyarrow.fixed_size_list")
         assert interop.spec(fixed).shape == (0, width)
+
+
+def test_empty_arrays_of_any_strides_are_tensors() -> None:
+    """PyArrow refuses strides below zero, also of arrays without elements, which need none."""
+    for array in (np.arange(3.0)[::-1][:0], np.ones((2, 3))[::-1, ::-1][:, :0], np.ones((0, 2)).T):
+        result = interop.convert(array, to="pyarrow.tensor")
+        assert (result.shape, result.to_numpy().dtype) == (array.shape, "float64")

@@ -6,6 +6,7 @@ import ctypes
 import random
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -481,3 +482,18 @@ def test_a_layout_of_pythons_objects_counts_as_its_numbers_and_indices(layout: s
 def test_scipy_has_the_kernels_that_fill_dense_arrays(name: str) -> None:
     """Without them its public methods are used, which take one thread, or sort first."""
     assert dense_steps._kernel(name) is not None
+
+
+@together("words", [{"copy": True}, {"dtype": "float32"}, {"copy": True, "dtype": "float32"}])
+@together("to", ["scipy.csr", "scipy.coo", "torch.sparse_coo", "sparse.coo", "numpy"])
+def test_rows_of_one_axis_take_the_route_that_is_planned(words: dict[str, Any], to: str) -> None:
+    """The plan for a compressed array of one axis and its receipt name the same steps and memory."""
+    row = sp.csr_array(np.array([1.0, 0, 2]))
+    assert row.shape == (3,)
+    plan = interop.plan(row, to=to, **words)
+    with interop.trace() as receipts:
+        result = interop.convert(row, to=to, **words)
+    assert receipts[0].steps == tuple(step.label for step in plan.steps)
+    assert receipts[0].aliased in {plan.aliases, None}
+    assert interop.convert(result, to="numpy").tolist() == [1, 0, 2]
+    assert interop.spec(result).dtype == words.get("dtype", "float64")

@@ -1878,3 +1878,19 @@ def test_a_cast_to_a_dtype_without_gradients_leaves_the_graph(target, source, dt
         assert not result.requires_grad
         with pytest.raises(RefusedError, match="detach"):
             interop.convert(lazy, to=target, dtype=dtype, forbid="detach")
+
+
+@together(
+    "to", ["torch", "torch.sparse_coo", "torch.sparse_csr", "scipy.coo", "jax.bcoo", "sparse.coo"]
+)
+def test_casts_of_lists_in_a_graph_to_integers_tell_that_they_detach(to: str) -> None:
+    """Integers have no gradient, so the plan for a list with a history says that it is dropped."""
+    rows = [torch.ones(2, requires_grad=True), torch.zeros(2)]
+    plan = interop.plan(rows, to=to, dtype="int32")
+    assert "detach" in plan.effects
+    with pytest.raises(RefusedError, match="detach"):
+        interop.convert(rows, to=to, dtype="int32", forbid="detach")
+    assert interop.convert(plan(rows), to="numpy").tolist() == [[1, 1], [0, 0]]
+    if to.startswith("torch"):
+        result = interop.convert(rows, to=to, dtype="float64", forbid="detach")
+        assert (result.requires_grad, result.dtype) == (True, torch.float64)

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import interop
-from interop._request.policy import Policy, adjusted, block, current_policy
+from interop._request.policy import Opening, Policy, adjusted, block, current_policy
 from interop.errors import BadRequestError, RefusedError
 from interop.plugin import make_spec
 from tests.toys import Box, copy, toy, view
@@ -374,3 +374,16 @@ def test_a_mapping_names_no_effects() -> None:
     """``{"narrow": False}`` is refused: its keys alone would permit what it denies."""
     with pytest.raises(BadRequestError, match="does not name effects"):
         interop.convert(np.ones(1), to="torch", allow={"narrow": False})  # type: ignore[arg-type]
+
+
+def test_what_a_block_yields_is_worked_out_before_it_opens() -> None:
+    """An interrupt while the answer of a block is made leaves no block open."""
+
+    def interrupted(inner: object) -> object:
+        raise KeyboardInterrupt
+
+    outer = current_policy()
+    with pytest.raises(KeyboardInterrupt), Opening(lambda outer: outer, interrupted):
+        raise AssertionError
+    assert current_policy() is outer
+    assert block.get() is None

@@ -56,6 +56,8 @@ def tensor_from_numpy(array: Array) -> pa.Tensor:
     """Return a tensor over the memory of an array."""
     import pyarrow as pa
 
+    if not array.size:
+        array = array.copy()  # PyArrow looks at the strides that no element is reached by
     if min(array.strides, default=0) < 0:  # along an axis of length 1, whose stride is never taken
         array = array[tuple(slice(None, None, -1 if step < 0 else 1) for step in array.strides)]
     return pa.Tensor.from_numpy(array)

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from interop.errors import HandOffError
-from interop.plugin import Declined, Parts
+from interop.plugin import Parts
 
 from .checks import checked
 from .describe import INDEX_CODES
@@ -30,9 +30,6 @@ _FLAGS = frozenset({"maxprint", "_has_canonical_format", "_has_sorted_indices"})
 
 def unpack_compressed(value: Sparse) -> Parts:
     """Return the arrays of a csr, csc or bsr array, which share its memory."""
-    if value.ndim != 2:
-        msg = f"only SciPy has a {value.format} array of {value.ndim} axis; go through scipy.coo"
-        raise Declined(msg)
     stored = int(value.indptr[-1])
     arrays = {
         "values": value.data[:stored],  # SciPy allows more room than there are elements
@@ -80,6 +77,8 @@ def pack_compressed(layout: str, parts: Parts) -> Sparse:
     components = (values, arrays["indices"], arrays["pointers"])
     if layout == "bsr":
         value = _constructed(layout, components, parts.shape, blocksize=values.shape[1:])
+    elif len(parts.shape) < 2:  # which only SciPy has
+        value = _constructed(layout, components, parts.shape)
     elif (state := _state(layout, canonical)) and _is_sound(layout, parts.shape, *components):
         value = state.cls.__new__(state.cls)
         arguments = (*components, parts.shape, *state.values)
