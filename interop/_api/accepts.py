@@ -119,6 +119,9 @@ def accepting_later(
 
 def _check_function(function: Value) -> None:
     """Refuse anything but functions that give their results at once."""
+    if isinstance(function, staticmethod):
+        msg = f"accepts stands below @staticmethod, not above it, for {function.__qualname__}."
+        raise BadRequestError(msg)
     if not callable(function) or isinstance(function, type):
         msg = f"accepts decorates functions, not {function!r}; of a class decorate its __init__."
         raise BadRequestError(msg)

@@ -15,13 +15,14 @@ from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import partial
 from operator import itemgetter
-from types import MappingProxyType, SimpleNamespace
+from types import FunctionType, MappingProxyType, SimpleNamespace
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from interop._model.extension import Branch, Container
 from interop._model.foreign import is_signal
 from interop._model.typing import SCALARS, Value
+from interop._recognition.classes import imported
 from interop._recognition.recognition import is_like_mapping
 from interop._text import legible
 from interop.errors import BadRequestError, DoesNotFitError, HandOffError, InteropError
@@ -261,7 +262,18 @@ class Tree:
 
     def _own_openers(self) -> Iterator[Callable[[Value], Branch | None]]:
         """Yield the functions with which plugins open containers."""
-        return (c.open for c in self._containers() if sys.modules.get(c.requires))
+        return (c.open for c in self._containers() if _is_imported(c.requires))
+
+
+def _is_imported(name: str) -> bool:
+    """Tell whether a module is imported, or the class or the function ``"module:name"``.
+
+    Another module of that name, or one that stands in for it, has no such class.
+    """
+    module, _, attribute = name.partition(":")
+    if not attribute:
+        return sys.modules.get(module) is not None
+    return isinstance(imported(name), (type, FunctionType))
 
 
 def joined(path: tuple[Any, ...]) -> str:
@@ -300,10 +312,10 @@ def _open_items(value: Value) -> Branch | None:
     if isinstance(value, (dict, UserDict)):
         names = list(value)
         children = [value[name] for name in names]
-        return Branch(names, children, lambda new: _with_values(copy(value), names, new))
+        return Branch(names, children, partial(_with_items, value, names))
     if isinstance(value, (list, UserList, deque)):
         places = range(len(value))
-        return Branch(places, list(value), lambda new: _refilled(copy(value), places, new))
+        return Branch(places, list(value), partial(_with_items, value, places))
     if isinstance(value, ChainMap):  # whose first mapping may hide what is in others
         maps = value.maps
         return Branch(range(len(maps)), list(maps), lambda new: _with_maps(copy(value), new))
@@ -351,6 +363,10 @@ def _open_tuple(value: Value) -> Branch | None:
         return Branch(range(len(value)), list(value), kind)
     return None
 
+
+#: Python's own containers of items one after the other, and all those that `copy` copies.
+_ROWS = (list, UserList, deque)
+_DERIVED = (*_ROWS, dict, UserDict)
 
 #: The functions that open values of these very types.
 _EXACT_OPENERS: dict[type, Callable[[Value], _Opened]] = {
@@ -400,15 +416,20 @@ def _with_items(value: Value, names: Sequence[Value], children: Sequence[Value])
     """Return a copy of a container, by its own method, with other items."""
     kind: Any = type(value)
     try:
-        new = copy(value) if hasattr(kind, "__copy__") else value.copy()
-        if type(new) is not kind:
-            msg = f"its copy is a {type(new).__qualname__}"
+        is_own = isinstance(value, _DERIVED) or hasattr(kind, "__copy__")
+        new = copy(value) if is_own else value.copy()
+        if type(new) is not kind or new is value:
+            msg = (
+                "its copy is itself" if new is value else f"its copy is a {type(new).__qualname__}"
+            )
             raise TypeError(msg)
-        return _with_values(new, names, children)
-    except Exception as error:  # it may want items of one kind
+        fill = _refilled if isinstance(value, _ROWS) else _with_values
+        return fill(new, names, children)
+    except Exception as error:  # it may want items of one kind, or none
+        way = "list(x)" if isinstance(value, _ROWS) else "dict(x)"
         msg = (
             f"a {kind.__qualname__} does not take what its items are converted to "
-            f"({type(error).__name__}: {error}); pass dict(x)."
+            f"({type(error).__name__}: {error}); pass {way}."
         )
         raise BadRequestError(msg) from error
 

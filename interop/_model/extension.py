@@ -51,8 +51,8 @@ class Container(NamedTuple):
     Parameters
     ----------
     requires : str
-        The module without which there are no such containers: `open` is called only once that
-        module is imported.
+        The module, or a class or function of it (``"module:Class"``), without which there are no
+        such containers: `open` is called only once that is imported.
     open : callable
         ``open(value) -> Branch``, or None if the value is not one of its containers. It is not
         asked about Python's own dicts, lists, tuples and deques, but about all types derived from

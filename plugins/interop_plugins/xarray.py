@@ -280,7 +280,7 @@ def _numpy_dtype(name: str) -> np.dtype[Any]:
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
     """Return the formats and the conversions."""
-    return [*_formats(), *_conversions(), Container("xarray", open_dataset)]
+    return [*_formats(), *_conversions(), Container("xarray:DataTree", open_dataset)]
 
 
 def _formats() -> Iterable[Format]:

@@ -443,7 +443,7 @@ DEAD: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "wrapper": (lambda: Wrapper(dense("float32")), "no_storage"),
     "masked": (masked, "masked"),
-    "uninitialized": (lambda: torch.nn.LazyLinear(3).weight, "no_storage"),
+    "uninitialized": (lambda: torch.nn.LazyLinear(3).weight, "uninitialized"),
     "functional": (lambda: torch._to_functional_tensor(dense("float32")), "traced"),
     "freed": (freed, "no_storage"),
 }

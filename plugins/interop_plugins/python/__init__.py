@@ -55,11 +55,11 @@ def interop_declarations() -> Iterable[Declaration]:
         *_formats(),
         *_conversions(),
         Container("attr", records.open_attrs, records.make_attrs),
-        Container("pydantic", records.open_pydantic, records.make_pydantic),
-        Container("msgspec", records.open_msgspec, records.make_msgspec),
-        Container("h5py", records.open_h5py),
-        Container("zarr", records.open_zarr),
-        Container("optree", records.open_optree, records.make_optree),
+        Container("pydantic:BaseModel", records.open_pydantic, records.make_pydantic),
+        Container("msgspec:Struct", records.open_msgspec, records.make_msgspec),
+        Container("h5py:Group", records.open_h5py),
+        Container("zarr:Group", records.open_zarr),
+        Container("optree:tree_flatten_with_path", records.open_optree, records.make_optree),
     ]
 
 

@@ -93,7 +93,15 @@ def open_h5py(value: Value) -> Branch | None:
     """Open a file or a group of HDF5, which holds no other arrays than its own, as a dict."""
     import h5py
 
-    return _read(value) if isinstance(value, h5py.Group) else None
+    if not isinstance(value, h5py.Group):
+        return None
+    branch = _read(value)
+    # A dataset without a shape has no array; to read it gives what stands for that.
+    children = [
+        child[()] if isinstance(child, h5py.Dataset) and child.shape is None else child
+        for child in branch.children
+    ]
+    return branch._replace(children=children)
 
 
 def open_zarr(value: Value) -> Branch | None:

@@ -39,7 +39,9 @@ from .describe import DLPACK_DTYPES, DTYPES
 _IMMUTABLE, _VARIABLE = frozenset({"immutable"}), frozenset({"variable"})
 _UNCOALESCED = frozenset({"uncoalesced"})
 #: The traits of values that only TensorFlow can make sense of.
-_ODD = frozenset({"traced", "unknown_shape", "strings", "codes", "handles", "elsewhere"})
+_ODD = frozenset(
+    {"traced", "unknown_shape", "strings", "codes", "handles", "not_numbers", "elsewhere"}
+)
 
 _DEVICES = ("cpu", "cuda", "rocm", "tpu")
 _ACCELERATORS = frozenset(_DEVICES) - CPU
@@ -66,6 +68,10 @@ _SOME_AXES = _AXES - {0}
 _DEFAULT_DTYPES = {"int64": "int32", "float64": "float32", "complex128": "complex128"}
 
 _HINTS = {
+    "keras.layers:Layer": "interop.convert_tree converts the arrays in x.get_weights(), and in "
+    "x.get_state_tree() of a model.",
+    "keras.optimizers:Optimizer": "interop.convert_tree converts the arrays in x.variables.",
+    "keras.metrics:Metric": "interop.convert_tree converts the arrays in x.variables.",
     "strings": "its elements are strings, not numbers; turn them into numbers first "
     "(tf.strings.to_number, tf.io.decode_raw), or take them as Python's (x.numpy().tolist()).",
     "codes": "it holds codes of a quantized dtype, whose scale TensorFlow keeps elsewhere; "

@@ -43,8 +43,10 @@ NARROW = frozenset(
 DTYPES = BUFFERED | NARROW
 
 IMMUTABLE = frozenset({"immutable"})
-_ELSEWHERE, _STRINGS = frozenset({"elsewhere"}), frozenset({"strings"})
-_CODES, _HANDLES = frozenset({"codes"}), frozenset({"handles"})
+_ELSEWHERE = frozenset({"elsewhere"})
+_STRINGS, _CODES, _HANDLES = (
+    frozenset({trait, "not_numbers"}) for trait in ("strings", "codes", "handles")
+)
 _UNKNOWN_SHAPE = frozenset({"unknown_shape"})
 
 _DEVICE = re.compile(r"/job:localhost/replica:0/task:0/device:(CPU|GPU|TPU):([0-9]{1,9})")

@@ -128,6 +128,11 @@ _DENSE_HINTS = {
     "return.",
     "nested": "x.unbind() gives its rows, and torch.nested.to_padded_tensor(x, 0.0) pads them to "
     "one shape.",
+    "uninitialized": "it is not initialized: it gets its shape when its module is called for the "
+    "first time; call the module once.",
+    "waiting": "it waits for a collective operation; convert what x.wait() returns.",
+    "as_tensor": "its class keeps its numbers in a tensor of its own; convert what x.as_tensor() "
+    "returns.",
     "torch.nn:Module": _STATE,
     "torch.optim:Optimizer": _STATE,
     "torch.optim.lr_scheduler:LRScheduler": _STATE,
@@ -167,8 +172,8 @@ def interop_declarations() -> Iterable[Declaration]:
         _codes(),
         *_shards(),
         DtypeNames("torch:dtype", dtype_name),
-        Container("tensordict", containers.open_tensordict),
-        Container("torch_geometric.data", containers.open_graph),
+        Container("tensordict:TensorDict", containers.open_tensordict),
+        Container("torch_geometric.data:HeteroData", containers.open_graph),
         Autodiff("torch", autodiff.vjp, autodiff.attach, autodiff.recorded),
         NoTrace(no_trace.mark),
         Problems(problems.find),
@@ -615,19 +620,23 @@ def _numpy() -> Iterable[Conversion]:
 
 def _protocols() -> Iterable[Conversion]:
     """Yield the ways in from sequences of arrays, from DLPack and from CUDA's array interface."""
-    yield Conversion(
+    stack = partial(
+        Conversion,
         "python.arrays",
         "torch",
         dense.stack,
         dtypes=DTYPE_NAMES,
         devices=None,
-        takes=_GRAD | {"labelled"},
+        takes={"labelled"},
         drops=frozenset({"labelled"}),
         changes=DTYPE,
         effects=COPY,
         cost=Cost(1.5e-5, 5e8),  # most of the time goes to each array, but a cost counts bytes
         fast_path=dense.stack_fast_path,
     )
+    yield stack()
+    # Integers and bools have no gradients.
+    yield stack(requires=_GRAD, result=Result(dtypes=DTYPE_NAMES - WHOLE), name="stack_in_graph")
     yield Conversion(
         "dlpack",
         "torch",

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from copy import copy
-from functools import partial
 from typing import TYPE_CHECKING
 
 from interop.plugin import Branch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any, TypeAlias
 
     Value: TypeAlias = Any
@@ -22,24 +20,32 @@ def open_tensordict(value: Value) -> Branch | None:
     if not tensordict.is_tensor_collection(value) or tensordict.is_non_tensor(value):
         return None
     names = list(value.keys())
-    if tensordict.is_tensorclass(value):
-        make: Callable[..., Value] = type(value)
-        children = [getattr(value, name) for name in names]
-        make_from: Callable[[dict[str, Value]], Value] = partial(
-            _from_fields, make, value.batch_size
-        )
-    else:
-        children = [value[name] for name in names]
-        axes = value.names if value._has_names() else None
-        make_from = partial(tensordict.TensorDict, batch_size=value.batch_size, names=axes)
+    is_class = tensordict.is_tensorclass(value)
+    children = [getattr(value, name) if is_class else value[name] for name in names]
     held = [_is_held(child) for child in children]
 
     def rebuild(new: list[Value]) -> Value:
         made = dict(zip(names, new, strict=True))
-        stays = all(_is_held(child) for child, was in zip(new, held, strict=True) if was)
-        return make_from(made) if stays else made
+        if not all(_is_held(child) for child, was in zip(new, held, strict=True) if was):
+            return made
+        if is_class:
+            return type(value)(**made, batch_size=value.batch_size)
+        return _with_items(
+            value, made, {name for name, was in zip(names, held, strict=True) if was}
+        )
 
     return Branch(names, children, rebuild)
+
+
+def _with_items(value: Value, items: dict[str, Value], tensors: set[str]) -> Value:
+    """Return a TensorDict of the type of another, with other tensors and other metadata."""
+    new = value.clone(recurse=False)  # with new places for the same tensors
+    for name, item in items.items():
+        if name in tensors:
+            new.set(name, item)
+        else:
+            new.set_non_tensor(name, item)
+    return new.lock_() if value.is_locked else new
 
 
 def open_graph(value: Value) -> Branch | None:
@@ -58,10 +64,6 @@ def open_graph(value: Value) -> Branch | None:
 
     names = ["graph", *value.node_types, *value.edge_types]
     return Branch(names, [dict(store.items()) for store in value.stores], rebuild)
-
-
-def _from_fields(make: Callable[..., Value], batch_size: object, named: dict[str, Value]) -> Value:
-    return make(**named, batch_size=batch_size)
 
 
 def _is_held(value: Value) -> bool:

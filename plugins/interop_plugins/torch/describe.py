@@ -41,6 +41,9 @@ _COMPONENTS = {
     "torch.sparse_csc": ("values", "row_indices", "ccol_indices"),
     "torch.sparse_bsc": ("values", "row_indices", "ccol_indices"),
 }
+_UNINITIALIZED = ("torch.nn.parameter", "UninitializedTensorMixin")
+#: The methods with which wrappers give a plain tensor, and the traits that name them.
+_WAYS_OUT = {"wait": "waiting", "as_tensor": "as_tensor"}
 _CODES = {"quint8": "uint8", "qint8": "int8", "qint32": "int32"}
 
 # Filled on first use, so that describing a plain tensor is a few look-ups: torch's two plain types,
@@ -292,7 +295,9 @@ def _unreadable(torch: ModuleType, value: Tensor) -> frozenset[str]:
 
     A class that answers for every operation itself may keep its elements anywhere, and often does.
     """
-    if _is_a(value, "torch._subclasses.fake_tensor", "FakeTensor") or value.device.type == "meta":
+    if _is_a(value, "torch._subclasses.fake_tensor", "FakeTensor"):
+        return frozenset({"traced" if _is_tracing() else "meta"})
+    if value.device.type == "meta" and not _is_a(value, *_UNINITIALIZED):
         return frozenset({"meta"})
     if value.is_nested:
         return frozenset({"nested"})
@@ -302,13 +307,20 @@ def _unreadable(torch: ModuleType, value: Tensor) -> frozenset[str]:
         return EMPTY if _has_address(torch, value) else frozenset({"traced"})
     if _is_a(value, "torch.masked.maskedtensor.core", "MaskedTensor"):
         return frozenset({"masked", "no_storage"})
-    if _is_a(value, "torch.nn.parameter", "UninitializedTensorMixin"):
-        return frozenset({"no_storage"})
-    if type(value).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-        return frozenset({"no_storage"})
-    if _answers_for_another(torch, value):
-        return frozenset({"no_storage"})
+    if _is_a(value, *_UNINITIALIZED):
+        return frozenset({"uninitialized"})
+    dispatches = type(value).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
+    if dispatches or _answers_for_another(torch, value):
+        kind = type(value)
+        ways = [trait for name, trait in _WAYS_OUT.items() if callable(getattr(kind, name, None))]
+        return frozenset(ways[:1] or {"no_storage"})
     return EMPTY if _has_address(torch, value) else frozenset({"traced"})
+
+
+def _is_tracing() -> bool:
+    """Tell whether torch is recording operations, as `torch.export` and ``make_fx`` do."""
+    proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")
+    return proxies is not None and proxies.get_proxy_mode() is not None
 
 
 def _answers_for_another(torch: ModuleType, value: Tensor) -> bool:
