@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import torch
@@ -258,3 +259,49 @@ def test_floats_with_arrays_among_their_attributes_are_numbers() -> None:
     value = torch.ones(2).as_subclass(Bare)
     value.affine = torch.eye(4)
     assert interop.convert(value, to="numpy").tolist() == [1, 1]
+
+
+# github.com/pytorch/pytorch/issues/148791
+@together("shape", [(2,), (2, 3), (1, 1), (0, 2), (4, 2, 3)])
+@together("to", ["numpy", "jax", "python"])
+def test_two_numbers_in_a_byte_become_two_numbers(shape: tuple[int, ...], to: str) -> None:
+    """The lower half of a byte is the first number; the bits are those of ml_dtypes, both ways."""
+    pairs = torch.randint(256, shape, dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
+    value = pairs.view(torch.float4_e2m1fn_x2)
+    halves = torch.stack([pairs & 15, pairs >> 4], -1).reshape(*shape[:-1], 2 * shape[-1]).numpy()
+    expected = halves.view(ml_dtypes.float4_e2m1fn)
+    spec = interop.spec(value)
+    assert (spec.format, spec.dtype, spec.shape) == ("torch.packed", "float4_e2m1fn", halves.shape)
+    result = interop.convert(value, to=to)
+    if to == "python":
+        assert result == expected.tolist()
+        return
+    assert (np.asarray(result).dtype, result.shape) == (ml_dtypes.float4_e2m1fn, halves.shape)
+    assert np.array_equal(np.asarray(result).view(np.uint8), halves)
+    back = interop.convert(result, to="torch.packed")
+    assert (back.dtype, back.shape) == (value.dtype, value.shape)
+    assert torch.equal(back.view(torch.uint8), pairs)
+    assert interop.convert(value, to="torch.packed") is value
+    assert interop.convert(value, to="torch", dtype="float32").tolist() == expected.tolist()
+
+
+def test_pairs_along_another_axis_are_refused() -> None:
+    """A transposed tensor has its pairs along an axis that is not the last, and an odd axis has none."""
+    value = torch.ones(2, 3, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    with pytest.raises(RefusedError, match="as it was before it was transposed"):
+        interop.convert(value.t(), to="numpy")
+    with pytest.raises(RefusedError, match="odd length"):
+        interop.convert(np.ones(3, ml_dtypes.float4_e2m1fn), to="torch.packed")
+
+
+@together("dtype", ["uint4", "int4", "uint2", "bits8", "bits4x2"])
+def test_bits_that_torch_does_not_explain_give_their_bytes(dtype: str) -> None:
+    """A dtype that torch only stores is refused with a view that works, and what reads codes in it."""
+    codes = torch.tensor([0x21, 0x43], dtype=torch.uint8)
+    x = codes.view(getattr(torch, dtype))
+    for to in ("numpy", "jax"):
+        with pytest.raises(RefusedError, match=r"x\.view\(torch\.uint8\) gives the bytes"):
+            interop.convert(x, to=to)
+    assert interop.convert(x.view(torch.uint8), to="numpy").tolist() == [0x21, 0x43]
+    numbers = interop.QuantizedArray(codes, torch.tensor(1.0), packed="uint4", shape=(4,))
+    assert interop.convert(numbers, to="numpy").tolist() == [1, 2, 3, 4]

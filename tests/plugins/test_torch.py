@@ -317,7 +317,7 @@ def test_complex32_is_quiet_from_the_start(in_fork: Callable[[str], str]) -> Non
     assert in_fork(program).strip() == "[(1+1j), (1+1j), (1+1j)]"
 
 
-EXOTIC = ["int4", "uint4", "int1", "uint7", "bits8", "bits16", "float4_e2m1fn_x2"]
+EXOTIC = ["int4", "uint4", "int1", "uint7", "bits8", "bits16"]
 
 
 @pytest.mark.parametrize("name", [n for n in EXOTIC if hasattr(torch, n)])
@@ -503,7 +503,7 @@ def test_fake_tensors_under_tracing_are_refused() -> None:
     from torch.fx.experimental.proxy_tensor import make_fx
 
     def function(x: torch.Tensor) -> torch.Tensor:
-        with pytest.raises(InteropError, match="shape but no data"):
+        with pytest.raises(InteropError, match="inside a trace"):
             interop.convert(x, to="numpy")
         return x + 1
 
@@ -1391,7 +1391,8 @@ def test_functions_of_other_frameworks_have_no_forward_mode() -> None:
         with pytest.raises(RefusedError, match="forward mode"):
             twice(dual(torch.ones(3)))
         assert twice(tensor).requires_grad
-    assert interop.accepts("numpy")(lambda x: x * 2)(tensor).tolist() == [2, 2, 2]
+    plain = interop.accepts("numpy", allow="detach")(lambda x: x * 2)
+    assert plain(tensor).tolist() == [2, 2, 2]
 
 
 # ------------------------------------------------------------------ every dtype, every shape

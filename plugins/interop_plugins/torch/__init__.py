@@ -41,6 +41,7 @@ from . import (
     dense,
     no_trace,
     offers,
+    packed,
     problems,
     quantized,
     ragged,
@@ -123,6 +124,11 @@ _SHARD_HINTS = {
 
 #: Why values stay where they are that are no plain tensors, or hold some.
 _STATE = "interop.convert_tree converts the arrays in its state_dict()."
+_STORED_ONLY = (
+    "torch stores it, and does not say how many numbers share an element; x.view(torch.uint8) "
+    "gives the bytes, and interop.QuantizedArray(..., packed='uint4', shape=...) the numbers in "
+    "them."
+)
 _DENSE_HINTS = {
     "masked": "it keeps its numbers and its mask apart; convert what x.get_data() and x.get_mask() "
     "return.",
@@ -133,6 +139,9 @@ _DENSE_HINTS = {
     "waiting": "it waits for a collective operation; convert what x.wait() returns.",
     "as_tensor": "its class keeps its numbers in a tensor of its own; convert what x.as_tensor() "
     "returns.",
+    "torch.float4": "two of its numbers share a byte along one axis, and that is not its last; "
+    "convert it as it was before it was transposed, and transpose the result.",
+    **dict.fromkeys(("torch.int", "torch.uint", "torch.bits"), _STORED_ONLY),
     "torch.nn:Module": _STATE,
     "torch.optim:Optimizer": _STATE,
     "torch.optim.lr_scheduler:LRScheduler": _STATE,
@@ -169,6 +178,7 @@ def interop_declarations() -> Iterable[Declaration]:
         *_differentiable(_with_bits(_layout_changes())),
         *_ragged(),
         *_opaque(),
+        *_packed(),
         _codes(),
         *_shards(),
         DtypeNames("torch:dtype", dtype_name),
@@ -215,6 +225,15 @@ def _formats() -> Iterable[Format]:
         "mkldnn",
         dtypes=frozenset({"float32", "bfloat16", "float16", "int8", "uint8"}),
         samples=Samples(make=samples.mkldnn),
+    )
+    yield _layout_format(
+        "packed",
+        aliases=("torch:float4_e2m1fn_x2",),
+        dtypes=frozenset({"float4_e2m1fn"}),
+        carries=_VIEWABLE,
+        ndims=frozenset(range(1, 65)),
+        unary=tuple(_moves(_LAYOUT)),
+        samples=Samples(make=packed.pack, source="numpy"),
     )
     yield _format(
         "torch.codes",
@@ -324,8 +343,8 @@ def _sparse_format(layout: str) -> Format:
 
 def _layout_format(layout: str, **fields: Any) -> Format:
     # The alias is the object that names the layout.
-    aliases = (f"torch:{layout}",)
-    return _format(f"torch.{layout}", types=("torch:Tensor",), aliases=aliases, **fields)
+    shared: dict[str, Any] = {"types": ("torch:Tensor",), "aliases": (f"torch:{layout}",)}
+    return _format(f"torch.{layout}", **shared | fields)
 
 
 def _format(name: str, **fields: Any) -> Format:
@@ -906,6 +925,20 @@ def _opaque() -> Iterable[Conversion]:
         cost=Cost(4e-6, 1.2e10, 5e10),
         into=quantized.dequantize_into,
         name="dequantize",
+    )
+
+
+def _packed() -> Iterable[Conversion]:
+    """Yield the steps between numbers that share bytes and those of ml_dtypes, a byte for each."""
+    make = partial(Conversion, effects=COPY, cost=Cost(3e-6, 2e9))
+    yield make("torch.packed", "numpy", packed.unpack, takes=_VIEWABLE)
+    yield make(
+        "numpy",
+        "torch.packed",
+        packed.pack,
+        dtypes={"float4_e2m1fn"},
+        takes=_LAYOUT,
+        ndims=frozenset(range(1, 65)),
     )
 
 

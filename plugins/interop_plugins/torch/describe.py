@@ -41,6 +41,8 @@ _COMPONENTS = {
     "torch.sparse_csc": ("values", "row_indices", "ccol_indices"),
     "torch.sparse_bsc": ("values", "row_indices", "ccol_indices"),
 }
+#: The dtype of which two numbers along the axis of stride 1 share a byte.
+_PAIRS = "torch.float4_e2m1fn_x2"
 _UNINITIALIZED = ("torch.nn.parameter", "UninitializedTensorMixin")
 #: The methods with which wrappers give a plain tensor, and the traits that name them.
 _WAYS_OUT = {"wait": "waiting", "as_tensor": "as_tensor"}
@@ -249,6 +251,10 @@ def _describe_rare(value: Tensor) -> Spec:
         if subclass and name in INTEGERS:
             refuse_codes(value, torch.Tensor, "x.as_subclass(torch.Tensor)")
         traits = subclass | _memory_traits(value, value.data_ptr(), mask) | _grad(value)
+        if name == _PAIRS and value.ndim and _is_last_dense(value):
+            shape = (*value.shape[:-1], 2 * value.shape[-1])
+            dtype, device = "float4_e2m1fn", _place(value)
+            return Spec("torch.packed", dtype, device, shape, traits, value.nbytes)
         return Spec("torch", name, _place(value), tuple(value.shape), traits, value.nbytes)
 
 
@@ -315,6 +321,11 @@ def _unreadable(torch: ModuleType, value: Tensor) -> frozenset[str]:
         ways = [trait for name, trait in _WAYS_OUT.items() if callable(getattr(kind, name, None))]
         return frozenset(ways[:1] or {"no_storage"})
     return EMPTY if _has_address(torch, value) else frozenset({"traced"})
+
+
+def _is_last_dense(value: Tensor) -> bool:
+    """Tell whether elements along the last axis of a tensor adjoin."""
+    return value.stride(-1) == 1 or value.shape[-1] < 2 or not value.numel()
 
 
 def _is_tracing() -> bool:
