@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,12 @@ import scipy.sparse
 import torch
 
 import interop
-from interop.errors import DensifyMemoryError, RefusedError, UnknownTargetError
+from interop.errors import (
+    DensifyMemoryError,
+    RefusedError,
+    UnknownTargetError,
+    UnknownValueError,
+)
 from tests.cases import together
 
 from .values import same, start
@@ -346,3 +353,276 @@ def test_elements_of_polars_that_no_array_has_are_refused_with_a_call(
         interop.convert(x, to="numpy")
     made = eval(move, {"x": x, "polars": pl})
     assert interop.convert(made, to="numpy").tolist() == expected
+
+
+# ---------------------------------------------------------------------- one table of further reports
+
+
+def _tensorflow() -> Any:
+    return pytest.importorskip("tensorflow")
+
+
+def _mlx() -> Any:
+    return pytest.importorskip("mlx.core")
+
+
+def _mapped() -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "some.npy"
+        np.save(path, np.zeros((3, 4)))
+        return np.load(path, mmap_mode="r")
+
+
+def _readonly() -> Any:
+    array = np.arange(5.0)
+    array.flags.writeable = False
+    return array
+
+
+def _csr() -> Any:
+    return scipy.sparse.csr_array(np.array([[1.0, 2.0], [3.0, 4.0]]))
+
+
+def _chained(csr: Any) -> Any:
+    for name in ("coo", "csc", "coo", "csr"):
+        csr = interop.convert(csr, to=f"torch.sparse_{name}")
+    return interop.convert(csr, to="numpy")
+
+
+def _written(result: Any) -> Any:
+    result[0] = 1  # which ended the process, or wrote into the file
+    return result[0].tolist()
+
+
+#: The report, the situation, what somebody converts, the call, and what is right: what the result
+#: is, by a function of it, or the words of a refusal.
+REPORTS: list[tuple[str, str, Callable[[], Any], dict[str, Any], Any]] = [
+    (
+        "pytorch/pytorch#92680",
+        "an array that is flipped",
+        lambda: np.flip(np.asarray([1, 34])),
+        {"to": "torch"},
+        lambda x: (x.dtype, x.tolist()) == (torch.int64, [34, 1]),
+    ),
+    (
+        "numpy/numpy#23349",
+        "one channel that is walked backwards",
+        lambda: np.zeros((1, 10, 20))[::-1],
+        {"to": "torch"},
+        lambda x: (x.shape, x.sum().item()) == ((1, 10, 20), 0),
+    ),
+    (
+        "pytorch/pytorch#110285",
+        "bfloat16 of torch",
+        lambda: torch.ones(10, dtype=torch.bfloat16),
+        {"to": "numpy"},
+        lambda x: (x.dtype, x.sum()) == (ml_dtypes.bfloat16, 10),
+    ),
+    (
+        "ml-explore/mlx#3974",
+        "bfloat16 of MLX",
+        lambda: _mlx().ones((5,), dtype=_mlx().bfloat16),
+        {"to": "numpy"},
+        lambda x: (x.dtype, x.tolist()) == (ml_dtypes.bfloat16, [1] * 5),
+    ),
+    (
+        "vllm-project/vllm-metal#27",
+        "bfloat16 of MLX for torch",
+        lambda: _mlx().ones((5,), dtype=_mlx().bfloat16),
+        {"to": "torch"},
+        lambda x: (x.dtype, x.tolist()) == (torch.bfloat16, [1] * 5),
+    ),
+    (
+        "ml-explore/mlx#1075",
+        "bfloat16 of ml_dtypes, which was taken for a complex number",
+        lambda: np.array(1.5, ml_dtypes.bfloat16),
+        {"to": "mlx"},
+        lambda x: (x.dtype, x.item()) == (_mlx().bfloat16, 1.5),
+    ),
+    (
+        "onnx/onnx#4618",
+        "bfloat16 of TensorFlow",
+        lambda: _tensorflow().constant([1, 2, 3], _tensorflow().bfloat16),
+        {"to": "numpy"},
+        lambda x: (x.dtype, x.tolist()) == (ml_dtypes.bfloat16, [1, 2, 3]),
+    ),
+    (
+        "ModelCloud/GPTQModel#2863",
+        "bytes of float8",
+        lambda: torch.tensor([1.0, -0.5]).to(torch.float8_e4m3fn),
+        {"to": "numpy"},
+        lambda x: x.tobytes() == b"\x38\xb0",
+    ),
+    (
+        "jax-ml/jax#40789",
+        "a column that is read-only",
+        _readonly,
+        {"to": "jax", "dtype": "float32"},
+        lambda x: x.tolist() == [0, 1, 2, 3, 4],
+    ),
+    (
+        "pytorch/pytorch#46741",
+        "an array over a mapped file, into which the tensor is written",
+        _mapped,
+        {"to": "torch"},
+        lambda x: _written(x) == [1, 1, 1, 1],
+    ),
+    (
+        "pytorch/pytorch#47160",
+        "a copy of a read-only array, without a warning",
+        _readonly,
+        {"to": "torch", "copy": True},
+        lambda x: x.tolist() == [0, 1, 2, 3, 4],
+    ),
+    (
+        "jax-ml/jax#4719",
+        "truth values of JAX",
+        lambda: jax.numpy.array([True, False]),
+        {"to": "torch"},
+        lambda x: (x.dtype, x.tolist()) == (torch.bool, [True, False]),
+    ),
+    (
+        "pytorch/pytorch#67081",
+        "truth values of torch",
+        lambda: torch.BoolTensor([False, True]),
+        {"to": "jax"},
+        lambda x: (x.dtype, x.tolist()) == (bool, [False, True]),
+    ),
+    (
+        "pytorch/pytorch#33831",
+        "a depth image of 16 bits as floats",
+        lambda: np.full((2, 2, 1), 65535, np.uint16),
+        {"to": "torch", "dtype": torch.float32},
+        lambda x: (x.dtype, x.max().item()) == (torch.float32, 65535),
+    ),
+    (
+        "Project-MONAI/MONAI#4639",
+        "a label image of torch as 16 bits",
+        lambda: torch.full((2, 2), 60000, dtype=torch.long),
+        {"to": "numpy", "dtype": np.uint16},
+        lambda x: (x.dtype, x.max()) == (np.uint16, 60000),
+    ),
+    (
+        "jax-ml/jax#13795",
+        "a masked array for JAX, which drops the mask",
+        lambda: np.ma.array([1, 2, 3], mask=[True, False, True]),
+        {"to": "jax"},
+        "drop_mask",
+    ),
+    (
+        "jax-ml/jax#18385",
+        "a number of 64 bits, which JAX makes zero",
+        lambda: np.array([2**32]),
+        {"to": "jax"},
+        "narrow|does not fit",
+    ),
+    (
+        "jax-ml/jax#4903",
+        "a list with a number of 64 bits",
+        lambda: [1000000000000, 2, 3, 4],
+        {"to": "jax"},
+        "1000000000000 does not fit in int32",
+    ),
+    (
+        "data-apis/array-api-compat#173",
+        "a lazy conjugate",
+        lambda: torch.tensor([1 + 2j]).conj(),
+        {"to": "numpy"},
+        lambda x: x.tolist() == [1 - 2j],
+    ),
+    (
+        "apache/arrow#35573",
+        "a slice of tensors of Arrow",
+        lambda: pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(24.0).reshape(4, 3, 2))[2:],
+        {"to": "numpy"},
+        lambda x: (x.shape, x[0, 0].tolist()) == ((2, 3, 2), [12, 13]),
+    ),
+    (
+        "scikit-hep/awkward#624",
+        "a slice of an array of Arrow",
+        lambda: pa.array([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])[5:],
+        {"to": "torch"},
+        lambda x: x.tolist() == [6, 7, 8, 9, 10],
+    ),
+    (
+        "pytorch/pytorch#95814",
+        "layouts of torch in turn, which changed the matrix",
+        _csr,
+        {"to": "torch.sparse_csr"},
+        lambda x: _chained(x).tolist() == [[1, 2], [3, 4]],
+    ),
+    (
+        "pytorch/pytorch#91010",
+        "columns as coordinates, which are out of order",
+        lambda: torch.eye(3).flip(0).to_sparse_csc(),
+        {"to": "scipy.coo"},
+        lambda x: np.array_equal(x.toarray(), np.eye(3)[::-1]),
+    ),
+    (
+        "tensorflow/tensorflow#42660",
+        "columns in memory for TensorFlow",
+        lambda: np.asfortranarray(np.arange(10.0).reshape(5, 2)),
+        {"to": "tensorflow"},
+        lambda x: x.numpy().tolist() == np.arange(10.0).reshape(5, 2).tolist(),
+    ),
+    (
+        "tensorflow/tensorflow#51598",
+        "an array that is flipped for TensorFlow",
+        lambda: np.flip(np.arange(10)),
+        {"to": "tensorflow"},
+        lambda x: x.numpy().tolist() == [*range(9, -1, -1)],
+    ),
+    (
+        "tensorflow/tensorflow#44555",
+        "a list of images for TensorFlow",
+        lambda: [np.full((4, 4, 3), n, "uint8") for n in range(5)],
+        {"to": "tensorflow"},
+        lambda x: (x.shape, x.dtype.name, int(x[4].numpy().min())) == ((5, 4, 4, 3), "uint8", 4),
+    ),
+    (
+        "fastai/course22#99",
+        "the values of a table of floats and truth values",
+        lambda: pd.DataFrame({"Age": [22.0, 38.0], "Sex_male": [True, False]}).values,
+        {"to": "torch", "dtype": torch.float32},
+        lambda x: (x.dtype, x.tolist()) == (torch.float32, [[22, 1], [38, 0]]),
+    ),
+    (
+        "ray-project/ray#59445",
+        "a nullable column, whose null is kept",
+        lambda: pd.Series([1, None, 3], dtype="Int64"),
+        {"to": "pyarrow"},
+        lambda x: x.to_pylist() == [1, None, 3],
+    ),
+    (
+        "krishnaik06/Pytorch-Tutorial#2",
+        "labels that are text",
+        lambda: np.where(np.array([1, 0]) == 1, "Diabetic", "No Diabetic"),
+        {"to": "torch"},
+        "is not a dtype of numbers",
+    ),
+    (
+        "emadeldeen24/ECGTransForm#2",
+        "the values of a dict of weights",
+        {"a": 0.5, "b": 2.0}.values,
+        {"to": "torch"},
+        "make a list of it first",
+    ),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
+@together("report, situation, make, call, right", REPORTS)
+def test_what_was_reported_is_right_here(
+    report: str, situation: str, make: Callable[[], Any], call: dict[str, Any], right: Any
+) -> None:
+    """Each report, tried as its author would, gives the right answer, cold and warm, or refuses."""
+    for _ in range(2):
+        if call["to"] == "tensorflow":
+            _tensorflow()
+        elif call["to"] == "mlx":
+            _mlx()
+        if isinstance(right, str):
+            with pytest.raises((RefusedError, UnknownValueError), match=right):
+                interop.convert(make(), **call)
+        else:
+            assert right(interop.convert(make(), **call)), (report, situation)
