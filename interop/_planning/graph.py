@@ -157,7 +157,7 @@ class Graph:
         """Return the least that a step into a format takes, by its source and by what it needs."""
         target = self.formats[name]
         members = self._layouts.get(target.layout or "", [])
-        return links(self._into(name), target, members if target in members else ())
+        return links(self._into(name), target, members if target in members else [])
 
     def _rest(
         self,

@@ -213,7 +213,11 @@ def stack(value: Sequence[Any], *, dtype: str) -> Tensor:
     if {*map(type, value)} == {np.ndarray} and len({row.dtype for row in value}) == 1:
         tensor: Tensor = interop.convert(np.array(value), "torch", dtype=target)
         return tensor
-    rows = [x if type(x) is torch.Tensor else interop.convert(x, "torch") for x in value]
+    # A list is of plain numbers, also where a row is a tensor of a class of its own.
+    rows = [
+        x if type(x) is torch.Tensor else interop.convert(x, "torch").as_subclass(torch.Tensor)
+        for x in value
+    ]
     if len({row.dtype for row in rows}) == 1 and rows[0].nbytes * len(rows) < _SMALL:
         stacked: Tensor = torch.stack(rows)
         if stacked.dtype is not target:
