@@ -46,26 +46,6 @@ class _RoleRoute(NamedTuple):
         return all(step.aliases for step in self.steps)
 
 
-def objection(spec: Spec, target: Format) -> str | None:
-    """Say why a value cannot be handed over to another format of its layout, or return None."""
-    packing = target.components
-    assert packing is not None
-    carried = (MEMORY_TRAITS | target.carries) - packing.pack_refuses
-    if not spec.traits <= carried:
-        trait = min(spec.traits - carried)
-        return f"it does not take values with the trait {trait_text(trait)}"
-    if not packing.pack_requires <= spec.traits:
-        return f"it is for values that are {trait_text(min(packing.pack_requires - spec.traits))}"
-    if spec.code_dtype and packing.code_dtypes and spec.code_dtype not in packing.code_dtypes:
-        return f"it takes codes of {listed(sorted(packing.code_dtypes))}, not of {spec.code_dtype}"
-    return None
-
-
-def transfer_name(source: Format, target: Format) -> str:
-    """Return the name of the step from one format of a layout to another."""
-    return f"{source.name}_to_{target.name}".replace(".", "_")
-
-
 class Change(NamedTuple):
     """The dtype and the device of a transfer's result, and whether its memory must be fresh."""
 
@@ -83,7 +63,6 @@ class Composite:
 
     effects: frozenset[str] = frozenset()  # none is certain: they depend on the arrays' routes
     losses = 0
-    needs_like = False
 
     def __init__(
         self,
@@ -120,6 +99,26 @@ class Composite:
                     transfer = Transfer(self, spec, change)
                     if transfer.is_possible():
                         yield from transfer.steps(request.policy, route_of)
+
+    @property
+    def label(self) -> str:
+        """The name of its steps."""
+        return f"{self.source.name}_to_{self.target.name}".replace(".", "_")
+
+    def objection(self, spec: Spec) -> str | None:
+        """Say why a value cannot be handed over to another format of its layout, or return None."""
+        packing = self.packing
+        carried = (MEMORY_TRAITS | self.target.carries) - packing.pack_refuses
+        if not spec.traits <= carried:
+            trait = min(spec.traits - carried)
+            return f"it does not take values with the trait {trait_text(trait)}"
+        if not packing.pack_requires <= spec.traits:
+            trait = min(packing.pack_requires - spec.traits)
+            return f"it is for values that are {trait_text(trait)}"
+        if spec.code_dtype and packing.code_dtypes and spec.code_dtype not in packing.code_dtypes:
+            codes = listed(sorted(packing.code_dtypes))
+            return f"it takes codes of {codes}, not of {spec.code_dtype}"
+        return None
 
     def takes_value(self, spec: Spec) -> bool:
         """Tell whether it takes a value."""
@@ -166,7 +165,7 @@ class Transfer(NamedTuple):
     def _is_carried(self) -> bool:
         if self.way.source is self.target:  # whatever has been packed can be packed again
             return (self.spec.traits - MEMORY_TRAITS) <= self.target.carries
-        return objection(self.spec, self.target) is None
+        return self.way.objection(self.spec) is None
 
     def _may_cast(self) -> bool:
         """Tell whether casting the array of values casts the numbers that they stand for.
@@ -256,7 +255,7 @@ class Transfer(NamedTuple):
             | way.packing.pack_adds
         )
         return Step(
-            transfer_name(way.source, way.target),
+            way.label,
             way.provenance,
             self.spec,
             result,

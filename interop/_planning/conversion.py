@@ -135,9 +135,9 @@ class ResolvedConversion:
         return getattr(self, name)
 
     @property
-    def needs_like(self) -> bool:
-        """Whether it divides its result as the value in ``like=`` is divided."""
-        return bool(self.conversion.like)
+    def label(self) -> str:
+        """The name of its steps."""
+        return self.conversion.label
 
     def takes_value(self, spec: Spec) -> bool:
         """Tell whether it takes a value."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice, product
 from operator import itemgetter
 
 from interop._model.display import counted_axes, keyword, keywords
-from interop._model.dtype import DTYPES, common_first, unknown_dtype
+from interop._model.dtype import DTYPES, common_first
 from interop._model.effect import EFFECTS
-from interop._model.format import Format
 from interop._model.spec import LABELLED, TRAITS, Spec, spec_kind
 from interop._model.suggestion import listed
 from interop._recognition.installed import not_installed
@@ -19,7 +18,7 @@ from interop._request.request import Request
 from interop._text import lines
 from interop.errors import RefusedError
 
-from .components import objection, transfer_name
+from .components import Composite
 from .conversion import ResolvedConversion
 from .goals import goals, held, labels_confine
 from .graph import Graph
@@ -220,9 +219,57 @@ def _hints(graph: Graph, spec: Spec) -> dict[str, str]:
     return {key: hint for mapping in (_HINTS, *hints) for key, hint in mapping.items()}
 
 
-def _kept_by_itself(planner: Planner, spec: Spec, request: Request) -> str:
-    """Say what keeps a value from leaving its format, and what to do about it; "" if nothing."""
-    hints = _hints(planner.graph, spec)
+def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
+    """Say what stands in the way, if no permission would make a route, and what to do about it.
+
+    There is one rule: leave out one keyword at a time and plan again; what then works is the
+    advice. Otherwise a hint says what keeps the value in its format, or the target what it holds,
+    and another format of the target's framework is tried. What is left are the objections of the
+    conversions.
+    """
+    graph = planner.graph
+    for name in ("order", "copy", "device", "dtype"):
+        word = getattr(request, name)
+        if word is not None:
+            without = request._replace(**{name: None})  # type: ignore[arg-type]
+            if _leads(planner.searches(spec, without)):
+                return _standing_in_the_way(graph, spec, request, name)
+            request = without if word == WRITABLE else request
+    hint = _hint(graph, spec, request)
+    if not hint and goals(graph, spec, request):
+        return _missing_conversion(graph, spec, request)
+    others = _other_formats(planner, spec, request)
+    if hint:
+        return f"{hint} Or ask for {keyword('to', others[0])}, which takes it." if others else hint
+    return _limit(graph, spec, request, others)
+
+
+def _standing_in_the_way(graph: Graph, spec: Spec, request: Request, name: str) -> str:
+    """Say why there is no route with a keyword, though there is one without it."""
+    word, names = getattr(request, name), " or ".join(request.formats)
+    if name == "dtype" and not goals(graph, spec, request):
+        return _limit(graph, spec, request)
+    target, reason = graph.formats[request.formats[0]], ""
+    if name == "order":
+        reason = f"{names} values cannot lie in {'Fortran' if word == 'F' else 'C'} order"
+    elif name == "copy":
+        reason = f"{names} arrays cannot be written to" if word == WRITABLE else "nothing copies it"
+    elif name == "device" and target.home(word) != word:
+        reason = f"{target.name} cannot be on {word}, only on {' or '.join(target.devices)}"
+    else:
+        reason = f"nothing {'moves' if name == 'device' else 'casts'} it to {word}"
+        ways = [way for way in graph.conversions(spec.format) if name in way.conversion.changes]
+        if objections := _objections(spec, ways):
+            return f"{reason}:{objections}\nLeave out {keyword(name, word)}, or change the value."
+    return f"{reason}; leave out {keyword(name, word)}."
+
+
+def _hint(graph: Graph, spec: Spec, request: Request) -> str:
+    """Say what keeps a value from leaving its format, and what to do about it; "" if nothing.
+
+    Plugins say it, of a trait or of dtypes whose names begin so.
+    """
+    hints = _hints(graph, spec)
     words = [name for name in ("untyped",) if name in spec.traits and not request.dtype]
     hinted = (spec.traits & hints.keys()) - {"untyped"}
     traits = sorted(hinted, key=lambda trait: (trait in _HINTS, trait))[:1]
@@ -231,51 +278,30 @@ def _kept_by_itself(planner: Planner, spec: Spec, request: Request) -> str:
         starts = [key for key in hints if str(spec.dtype).startswith(key)]
         if starts or (words and not traits):
             traits, reason = starts, f"{spec.dtype} is not a dtype of numbers; "
-    if not traits and not reason:
-        return ""
-    moves = [hints[key] for key in (*traits, *words)]
-    if able := _able(planner, spec, request, traits):
-        moves.append(f"Or ask for {keyword('to', able)}, which has such values.")
-    return reason + " ".join(moves)
+        elif not traits and request.dtype not in DTYPES:
+            return (
+                f"{spec.dtype} is not a dtype of numbers that the target can hold; make numbers of "
+                "it in its own framework first."
+            )
+    return reason + " ".join(hints[key] for key in (*traits, *words)) if traits or reason else ""
 
 
-def _obstacle(planner: Planner, spec: Spec, request: Request) -> str:
-    """Say what stands in the way, if no keyword would permit a route, and what to do about it."""
-    graph, names = planner.graph, " or ".join(request.formats)
-    if request.order and _leads(planner.searches(spec, request._replace(order=None))):
-        order = "Fortran" if request.order == "F" else "C"
-        move = f"leave out {keyword('order', request.order)}"
-        return f"{names} values cannot lie in {order} order; {move}."
-    if request.copy == WRITABLE:
-        request = request._replace(copy=None)
-        if _leads(planner.searches(spec, request)):
-            return f"{names} arrays cannot be written to; leave out {keyword('copy', WRITABLE)}."
-    if request.dtype in DTYPES and spec.dtype in DTYPES and not goals(graph, spec, request):
-        return _impossible_goal(graph, spec, request)
-    if reason := _kept_by_itself(planner, spec, request):
-        return reason
-    if spec.dtype not in DTYPES and request.dtype not in DTYPES:
-        return (
-            f"{spec.dtype} is not a dtype of numbers that the target can hold; make numbers of it "
-            "in its own framework first."
-        )
-    if request.dtype and request.dtype not in DTYPES:
-        return f"{request.dtype!r} is not a dtype; {unknown_dtype(request.dtype)}"
-    if not goals(graph, spec, request):
-        return _impossible_goal(graph, spec, request)
-    return _missing_conversion(graph, spec, request)
+def _other_formats(planner: Planner, spec: Spec, request: Request) -> list[str]:
+    """Return the other formats of the targets' frameworks to which there is a route.
 
-
-def _able(planner: Planner, spec: Spec, request: Request, traits: list[str]) -> str | None:
-    """Name a format of a target's framework that has a trait, and that a route could lead to."""
-    formats = planner.graph.formats
-    frameworks = {formats[name].framework for name in request.formats}
-    for name, format_ in formats.items():
-        if format_.framework in frameworks and format_.carries & _HINTS.keys() & set(traits):
-            searches = planner.searches(spec, request._replace(formats=(name,), copy=None))
-            if name not in request.formats and _leads(searches):
-                return name
-    return None
+    Those are left out to which it is refused, unless it is to all.
+    """
+    graph = planner.graph
+    names = {
+        format_.name: planner.searches(spec, request._replace(formats=(format_.name,), copy=None))
+        for framework in dict.fromkeys(graph.framework_of[name] for name in request.formats)
+        for format_ in graph.framework(framework)
+        if format_.name not in request.formats
+    }
+    for waived in (frozenset[str](), frozenset(EFFECTS)):
+        if reached := [name for name in names if first(names[name], waived=waived)]:
+            return reached
+    return []
 
 
 def _leads(searches: list[Search]) -> bool:
@@ -290,23 +316,38 @@ def _missing_conversion(graph: Graph, spec: Spec, request: Request) -> str:
     names, distance = graph.visited(spec, request.formats), graph.distances(request.formats)
     if spec.wrapped in names:
         spec = spec._replace(format=spec.wrapped, traits=spec.traits - LABELLED, wrapped=None)
-    conversions = graph.conversions(spec.format)
-    transfers = list(_transfer_objections(graph, spec, request))
-    targets = {way.target.name for way in conversions}
-    targets |= {way.target.name for way in graph.composites(spec.format)}
-    if targets.isdisjoint(distance):
+    if distance.keys().isdisjoint(way.target.name for way in graph.ways(spec.format)):
         return _unreachable(graph, spec, request)
     if any(goal.requires for goal in goals(graph, spec, request).values()):
         return (
             "nothing divides it as the value given as like= is; pass to= instead, and "
             "divide the result in its own framework."
         )
+    target, names = " or ".join(request.formats), names & distance.keys()
     if not request.like and all(map(graph.needs_like, request.formats)):
-        target = " or ".join(request.formats)
         return f"{target} values are sharded; pass one as like= to shard the result the same way."
-    towards_goal = [way for way in conversions if way.target.name in names & distance.keys()]
-    towards_goal.sort(key=lambda way: (distance[way.target.name], *_sacrifice(way)))
-    return _objections(graph, spec, request, towards_goal, transfers)
+    towards = [way for way in graph.conversions(spec.format) if way.target.name in names]
+    towards.sort(key=lambda way: (distance[way.target.name], *_sacrifice(way)))
+    transfers = [way for way in graph.composites(spec.format) if way.target.name in request.formats]
+    if objections := _objections(spec, [*transfers, *towards]):
+        move = "Change the value so that one of them does, or register a conversion that takes it."
+        return f"no conversion takes it:{objections}\n{move}"
+    sources = [name for name in _few_sources(graph, request) if name != spec.format]
+    lack = "every route lacks a step; register the missing conversion with interop.register."
+    if sources:
+        lack = f"{target} is made from {listed(sources)}; convert the value to one of these first."
+    unavailable = graph.unavailable(spec.format, request.formats)
+    return next(filter(None, map(not_installed, unavailable)), lack)
+
+
+def _objections(spec: Spec, ways: Sequence[ResolvedConversion | Composite]) -> str:
+    """Return a line for each of the first ways that do not take a value, with the reason."""
+    lines = [
+        f"\n  - {way.label}: {reason}"
+        for way in ways
+        if way.target.name != spec.format and (reason := way.objection(spec))
+    ]
+    return "".join(lines[:_OBJECTIONS])
 
 
 def _sacrifice(conversion: ResolvedConversion) -> tuple[int, bool, bool]:
@@ -316,17 +357,14 @@ def _sacrifice(conversion: ResolvedConversion) -> tuple[int, bool, bool]:
 
 def _missing_within(graph: Graph, spec: Spec) -> str:
     """Say that no conversion of its framework serves a value whose labels keep it there."""
-    framework = graph.formats[spec.format].framework
-    objections = [
-        f"\n  - {way.conversion.label}: {reason}"
-        for way in sorted(graph.conversions(spec.format), key=_sacrifice)
-        if way.target.framework == framework
-        and way.requires <= spec.traits
-        and (reason := way.objection(spec))
-    ]
+    framework = graph.framework_of[spec.format]
+    within = [way for way in graph.conversions(spec.format) if way.target.framework == framework]
+    within = [way for way in within if way.requires <= spec.traits]
+    within.sort(key=_sacrifice)
+    objections = _objections(spec, within)
     return (
         f"its labels keep it within {framework}, where no conversion does this"
-        f"{':' if objections else '.'}{''.join(objections[:_OBJECTIONS])}\n"
+        f"{f':{objections}' if objections else '.'}\n"
         "Convert it to another framework first, which leaves the labels behind, or register a "
         f"conversion within {framework}."
     )
@@ -353,81 +391,27 @@ def _few_sources(graph: Graph, request: Request) -> list[str]:
     return sources if len(sources) <= _MOST_SOURCES else []
 
 
-def _objections(
-    graph: Graph,
-    spec: Spec,
-    request: Request,
-    conversions: Iterable[ResolvedConversion],
-    transfers: Iterable[str],
-) -> str:
-    """Say why none of the transfers and none of the conversions takes a value."""
-    objections = [*transfers]
-    objections += [
-        f"  - {way.conversion.label}: {reason}"
-        for way in conversions
-        if way.target.name != spec.format and (reason := way.objection(spec))
-    ]
-    if not objections:
-        unavailable = graph.unavailable(spec.format, request.formats)
-        sources = [name for name in _few_sources(graph, request) if name != spec.format]
-        lack = "every route lacks a step; register the missing conversion with interop.register."
-        if sources:
-            target, names = " or ".join(request.formats), listed(sources)
-            lack = f"{target} is made from {names}; convert the value to one of these first."
-        return next(filter(None, map(not_installed, unavailable)), lack)
-    return (
-        "no conversion takes it:\n"
-        + "\n".join(objections[:_OBJECTIONS])
-        + "\nChange the value so that one of them does, or register a conversion that takes it."
-    )
-
-
-def _transfer_objections(graph: Graph, spec: Spec, request: Request) -> Iterator[str]:
-    """Yield why the formats asked for do not take the arrays of a composite value."""
-    for way in graph.composites(spec.format):
-        if way.target.name in request.formats and way.target is not way.source:
-            reason = objection(spec, way.target)
-            if reason:
-                yield f"  - {transfer_name(way.source, way.target)}: {reason}"
-
-
-def _impossible_goal(graph: Graph, spec: Spec, request: Request) -> str:
-    name = request.formats[0]
-    target = graph.formats[name]
-    if request.device and target.home(request.device) != request.device:
+def _limit(graph: Graph, spec: Spec, request: Request, others: Iterable[str] = ()) -> str:
+    """Say what the targets can hold, and what to ask for, such as `others`."""
+    name, targets = request.formats[0], [graph.formats[name] for name in request.formats]
+    target, device, axes = targets[0], request.device, len(spec.shape)
+    if device and target.home(device) != device:
         return (
-            f"{name} cannot be on {request.device}; ask for device "
+            f"{name} cannot be on {device}; ask for device "
             f"{' or '.join(map(repr, target.devices))}, or for another format."
         )
-    targets = [graph.formats[name] for name in request.formats]
-    if not any(target.ndims is None or len(spec.shape) in target.ndims for target in targets):
-        return _other_axes(graph, spec, targets)
+    counts = [target.ndims for target in targets]
+    if not any(ndims is None or axes in ndims for ndims in counts):
+        least, most = (of(of(ndims or ()) for ndims in counts) for of in (min, max))
+        possible = f"{least} to {most} axes" if least < most else counted_axes(least)
+        name = name if len(targets) == 1 else " or ".join({t.framework: None for t in targets})
+        names = " or ".join(others)
+        move = f"ask for {names}" if names else "reshape it first"
+        return f"{name} holds arrays of {possible}, not of {axes}; {move}."
     dtype = request.dtype or spec.dtype
     holder = graph.formats[spec.wrapped] if spec.wrapped and target.wrapper else target
     if dtype is not None and dtype in holder.limits.refusal_hints:
         return holder.limits.refusal_hints[dtype]
-    device = request.device or target.home(spec.device) or target.devices[0]
-    dtypes = held(graph, spec, target, device)
+    dtypes = held(graph, spec, target, device or target.home(spec.device) or target.devices[0])
     names = listed(common_first(dtypes)) if dtypes else "none"
     return f"{name} does not hold {dtype}; ask for one of these with dtype=: {names}."
-
-
-def _other_axes(graph: Graph, spec: Spec, targets: list[Format]) -> str:
-    """Name the formats of the targets' frameworks that have as many axes as the value."""
-    axes = len(spec.shape)
-    frameworks = dict.fromkeys(target.framework for target in targets)
-    others = [
-        format_.name
-        for framework in frameworks
-        for format_ in graph.framework(framework)
-        if (format_.ndims is None or axes in format_.ndims)
-        and spec.dtype in format_.dtypes
-        and not graph.needs_like(format_.name)
-        and {spec.format, spec.wrapped} & graph.distances((format_.name,)).keys()
-    ]
-    counts = set[int]().union(*(target.ndims or () for target in targets))
-    least, most = min(counts), max(counts)
-    possible = f"{least} to {most} axes" if least < most else counted_axes(least)
-    move = f"ask for {' or '.join(others)}" if others else "reshape it first"
-    name = targets[0].name if len(targets) == 1 else " or ".join(frameworks)
-    return f"{name} holds arrays of {possible}, not of {axes}; {move}."

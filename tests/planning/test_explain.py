@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from interop import Cost, Interop
 from interop._execution import converter
 from interop.errors import ComplexWarning, RefusedError
 from interop.plugin import Limits, Result, make_spec
+from tests.cases import together
 from tests.toys import Box, copy, labels, toy, view
 
 
@@ -153,8 +155,42 @@ def test_memory_that_only_views_lead_to_is_not_called_locked(empty: Interop) -> 
     empty.register(toy("a"), toy("b"), view("a", "b"))
     spec = make_spec("a", "float32", shape=(3,))
     assert labels(empty.plan(spec, to="b")) == ["a_to_b"]
-    with pytest.raises(RefusedError, match="copy=True: every route lacks a step"):
+    with pytest.raises(RefusedError, match="nothing copies it; leave out copy=True"):
         empty.plan(spec, to="b", copy=True)
+
+
+@together(
+    "words, refusal",
+    [
+        ({"order": "F"}, "flat values cannot lie in Fortran order; leave out order='F'."),
+        ({"copy": True}, "nothing copies it; leave out copy=True."),
+        ({"copy": "writable"}, "flat arrays cannot be written to; leave out copy='writable'."),
+        ({"device": "cuda"}, "flat cannot be on cuda, only on cpu; leave out device='cuda'."),
+        ({"device": "xpu", "to": "far"}, "nothing moves it to xpu; leave out device='xpu'."),
+        ({"dtype": "float64"}, "nothing casts it to float64; leave out dtype='float64'."),
+        ({"dtype": "int8"}, "flat does not hold int8; ask for one of these with dtype=: float"),
+        ({"dtype": "int8", "device": "cuda"}, "flat cannot be on cuda; ask for device 'cpu', or"),
+        ({"to": "a.row"}, "a.row holds arrays of 1 axis, not of 2; ask for a or a.plane or a.oth"),
+    ],
+)
+def test_what_a_route_exists_without_is_to_be_left_out(
+    empty: Interop, words: dict[str, Any], refusal: str
+) -> None:
+    """One keyword at a time is left out, and then another format is asked for; what works is said."""
+    dtypes, immutable = {"float32", "float64"}, {"carries": {"immutable"}}
+    empty.register(
+        toy("a", dtypes=dtypes),
+        toy("flat", dtypes=dtypes, **immutable),
+        toy("far", devices=("cpu", "xpu")),
+        toy("a.row", ndims={1}),
+        toy("a.plane", ndims={2}),
+        toy("a.other"),
+        view("a", "flat", adds={"immutable"}),
+        *(view("a", name) for name in ("far", "a.row", "a.plane", "a.other")),
+    )
+    spec = make_spec("a", "float32", shape=(3, 4))
+    with pytest.raises(RefusedError, match=re.escape(refusal)):
+        empty.plan(spec, **{"to": "flat", **words})
 
 
 def test_the_only_sources_of_a_format_are_named(empty: Interop) -> None:
