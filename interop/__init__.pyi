@@ -30,7 +30,7 @@ from ._execution.trace import Receipt as Receipt
 from ._execution.trace import Trace as Trace
 from ._execution.trace import trace as trace
 from ._model.conversion import Conversion as Conversion
-from ._model.cost import Cost as Cost
+from ._model.conversion import Cost as Cost
 from ._model.effect import EFFECTS as EFFECTS
 from ._model.extension import DtypeNames as DtypeNames
 from ._model.format import Format as Format

@@ -19,12 +19,12 @@ from types import MappingProxyType
 from typing import Any, TypeAlias, get_origin
 
 from interop._execution.converter import Converter, Converters
+from interop._model.blame import shortened
 from interop._model.device import ordinary
 from interop._model.extension import Autodiff, Pullback
 from interop._model.format import Format
-from interop._model.frames import shortened
 from interop._model.spec import Spec
-from interop._model.suggestion import listed
+from interop._model.text import listed
 from interop._model.typing import SCALARS, Value, ValueFunction
 from interop._planning.goals import keeps_elements
 from interop._registry.registry import Registry

@@ -9,7 +9,7 @@ from typing import Any
 from interop._execution.converter import Converter, Converters
 from interop._execution.fast import SMALL
 from interop._execution.trace import Trace, overlap, shares_memory, under
-from interop._model.caller import warn_caller
+from interop._model.blame import warn_caller
 from interop._model.device import ordinary
 from interop._model.dtype import imaginary_loss
 from interop._model.format import Format

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from interop._execution.converter import Among, Converters
 from interop._execution.fast import Fast
-from interop._model.frames import shortened
+from interop._model.blame import shortened
 from interop._model.typing import SCALARS, TargetLike, Value
 from interop._request.keywords import Keywords, checked
 from interop._request.policy import Block, block

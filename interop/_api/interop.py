@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from interop._execution.converter import Converter, Converters
-from interop._model.conversion import Conversion
-from interop._model.cost import Cost
-from interop._model.display import Listing
+from interop._model.blame import brief
+from interop._model.conversion import Conversion, Cost
 from interop._model.extension import Declaration
-from interop._model.frames import brief
 from interop._model.spec import Spec, make_spec
+from interop._model.text import Listing
 from interop._model.typing import (
     CopyLike,
     EffectNames,

@@ -19,8 +19,8 @@ from types import FunctionType, MappingProxyType, SimpleNamespace
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
+from interop._model.blame import is_signal
 from interop._model.extension import Branch, Container
-from interop._model.foreign import is_signal
 from interop._model.typing import SCALARS, Value
 from interop._recognition.classes import imported
 from interop._recognition.recognition import is_like_mapping

@@ -41,7 +41,7 @@ def _run(words: list[str]) -> None:
         text = rival("interop") or _TORN.format(install=how_to_install(anew=True))
         _refuse(text, as_json=as_json)
     from interop._model.provenance import how_to_install
-    from interop._model.suggestion import listed
+    from interop._model.text import listed
     from interop._recognition.installed import importable
     from interop._version import __version__
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from interop._api.default import default
-from interop._model.display import duration
+from interop._model.text import duration
 from interop.errors import PluginError
 
 from .diagnosis import Diagnosis, Finding, Framework, diagnose

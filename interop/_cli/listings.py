@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from interop._api.default import default
-from interop._model.conversion import Conversion, Result
-from interop._model.cost import Cost
-from interop._model.display import duration
+from interop._model.conversion import Conversion, Cost, Result
+from interop._model.text import duration
 from interop._registry.declared import Declared, DeclaredFormat
 from interop.errors import InteropError
 

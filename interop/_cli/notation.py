@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interop._api.inspection import Inspection
 from interop._model.device import NICKNAMES, device_name
-from interop._model.display import counted_axes
 from interop._model.dtype import DTYPES, common_first, itemsize
 from interop._model.format import Format
 from interop._model.spec import Spec
-from interop._model.suggestion import listed, suggestion
+from interop._model.text import counted_axes, listed, suggestion
 from interop._request.naming import traits
 from interop.errors import BadRequestError, UnknownValueError
 from interop.testing._sample import preferred

@@ -27,8 +27,8 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
-from interop._model.display import text_table
 from interop._model.provenance import OWN, Provenance
+from interop._model.text import text_table
 from interop._text import PART, excerpt, json_text, legible
 from interop.errors import BadRequestError, InteropError, UnknownTargetError, UnknownValueError
 

@@ -11,8 +11,8 @@ from importlib import import_module
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from interop._model.blame import error_text
 from interop._model.extension import Problem
-from interop._model.foreign import error_text
 from interop._text import excerpt
 from interop.testing._process import Say, Worker, WorkerEnded
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Set
 from importlib import import_module
 
+from interop._model.blame import error_text
 from interop._model.conversion import Conversion
 from interop._model.extension import Problem, Problems
-from interop._model.foreign import error_text
 from interop._model.provenance import Provenance
 from interop._registry.discovery import declarations_of, found
 

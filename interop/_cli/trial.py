@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from interop._model.foreign import error_text
+from interop._model.blame import error_text
 from interop._model.typing import Value
 from interop.errors import RefusedError
 from interop.testing._process import Say, Worker, WorkerEnded

@@ -9,10 +9,10 @@ from types import ModuleType
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 from weakref import WeakSet
 
+from interop._model.blame import shortened
 from interop._model.device import PAGE_LOCKED, device_type, ordinary
 from interop._model.dtype import DTYPES, NUMBERS, same_kind
 from interop._model.format import Format
-from interop._model.frames import shortened
 from interop._model.log import log
 from interop._model.spec import (
     DIVISIONS,

@@ -6,14 +6,13 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from math import prod
 
-from interop._model.caller import warn_caller
+from interop._model.blame import warn_caller
 from interop._model.device import device_type
-from interop._model.display import readable
 from interop._model.dtype import DTYPES, imaginary_loss, itemsize, preserves
 from interop._model.format import LINES, Format
 from interop._model.log import log
 from interop._model.spec import Spec, shape_text
-from interop._model.suggestion import listed
+from interop._model.text import listed, readable
 from interop._model.typing import Value
 from interop._planning.explain import explanation, nearest_refused
 from interop._planning.plan import FILLING, Note, Plan, StepDeclined

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from interop._model.blame import is_signal
 from interop._model.dtype import itemsize
-from interop._model.foreign import is_signal
 from interop._model.format import Format, itself
 from interop._model.spec import Spec
 from interop._model.typing import Value, ValueFunction

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from interop._model.display import duration, readable, text_table
 from interop._model.spec import Spec
+from interop._model.text import duration, readable, text_table
 from interop._model.typing import Value
 from interop._planning.plan import Plan, facts
 from interop._planning.step import Step, without_dropped

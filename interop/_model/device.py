@@ -13,8 +13,7 @@ from functools import lru_cache
 from interop._text import quoted
 from interop.errors import BadRequestError
 
-from .display import keyword
-from .suggestion import resembling
+from .text import keyword, resembling
 
 #: Page-locked memory, which is a part of the host.
 PAGE_LOCKED = "cuda_host"

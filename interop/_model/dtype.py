@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from interop.errors import ComplexWarning
 
-from .suggestion import listed, suggestion
+from .text import listed, suggestion
 
 
 class Dtype(NamedTuple):

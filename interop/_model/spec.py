@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from interop._text import legible
 
-from .display import html_table
 from .dtype import itemsize
+from .text import html_table
 
 #: Traits of the memory in which a value lies. A step that writes fresh memory leaves them behind.
 MEMORY_TRAITS = frozenset(

@@ -10,8 +10,7 @@ from typing import Any, TypedDict, Unpack
 
 from interop._model.typing import Value
 
-from .conversion import Conversion, Result
-from .cost import BUS, Cost
+from .conversion import BUS, Conversion, Cost, Result
 from .format import Format
 
 #: What an open `Conversion.takes` holds in the place of the traits that the format carries.

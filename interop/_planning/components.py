@@ -16,7 +16,7 @@ from interop._model.dtype import DTYPES, itemsize, preserves
 from interop._model.format import PLAIN_DTYPES, Components, Format, Parts
 from interop._model.provenance import Provenance
 from interop._model.spec import MEMORY_TRAITS, Spec, representative, trait_text
-from interop._model.suggestion import listed
+from interop._model.text import listed
 from interop._model.typing import Value, ValueFunction
 from interop._request.policy import Policy
 from interop._request.request import Request

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
 
 from interop._model.device import PAGE_LOCKED, device_type, is_host_part, matches, ordinary
-from interop._model.display import counted_axes
 from interop._model.dtype import bit_carrier, itemsize
 from interop._model.effect import LOSSES, WRITING
 from interop._model.format import Format
@@ -21,6 +20,7 @@ from interop._model.spec import (
     in_any_order,
     trait_text,
 )
+from interop._model.text import counted_axes
 from interop._model.typing import Value, ValueFunction
 from interop._registry.declared import Declared
 

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice, product
 from operator import itemgetter
 
-from interop._model.display import counted_axes, keyword, keywords
 from interop._model.dtype import DTYPES, common_first
 from interop._model.effect import EFFECTS
 from interop._model.spec import LABELLED, TRAITS, Spec, spec_kind
-from interop._model.suggestion import listed
+from interop._model.text import counted_axes, keyword, keywords, listed
 from interop._recognition.installed import not_installed
 from interop._request.keywords import WRITABLE
 from interop._request.policy import adjusted, current_policy

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
+from interop._model.blame import error_text, is_signal
 from interop._model.device import device_type
-from interop._model.foreign import error_text, is_signal
 from interop._model.typing import Value
 from interop._text import legible
 from interop.errors import (

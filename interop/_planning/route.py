@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from interop._model.display import duration, html_table, readable, text_table
 from interop._model.spec import Spec
+from interop._model.text import duration, html_table, readable, text_table
 from interop._model.typing import Value, ValueFunction
 from interop._text import lines
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from interop._model.foreign import is_signal
+from interop._model.blame import is_signal
 from interop._model.provenance import Provenance
 from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec
 from interop._model.typing import Value, ValueFunction

@@ -15,8 +15,8 @@ from numbers import Number
 from os import PathLike
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
 
+from interop._model.blame import blame, failed, is_signal, unreadable
 from interop._model.extension import DtypeNames
-from interop._model.foreign import blame, failed, is_signal, unreadable
 from interop._model.format import Format, Labels, package
 from interop._model.provenance import Provenance
 from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec, in_any_order

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from interop._model.blame import failed, is_signal
 from interop._model.conversion import Conversion
 from interop._model.extension import Container, DtypeNames, NoTrace
-from interop._model.foreign import failed, is_signal
 from interop._model.format import Format, itself
 from interop._model.provenance import HERE, OWN, Provenance
 from interop.errors import InteropError

@@ -19,13 +19,13 @@ from typing import NamedTuple
 
 import pluggy
 
+from interop._model.blame import error_text, is_signal
 from interop._model.conversion import Conversion
 from interop._model.extension import Declaration, NoTrace
-from interop._model.foreign import error_text, is_signal
 from interop._model.format import Format, package
 from interop._model.log import log
 from interop._model.provenance import OWN, Provenance, normal
-from interop._model.suggestion import suggestion
+from interop._model.text import suggestion
 from interop._text import excerpt, legible
 from interop.errors import PluginError
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
-from interop._model.conversion import Conversion
-from interop._model.cost import Cost
+from interop._model.blame import failed
+from interop._model.conversion import Conversion, Cost
 from interop._model.extension import (
     Autodiff,
     Container,
@@ -17,7 +17,6 @@ from interop._model.extension import (
     Namespaces,
     NoTrace,
 )
-from interop._model.foreign import failed
 from interop._model.format import Format, package
 from interop._model.provenance import HERE, Provenance
 from interop._recognition.recognition import Recognition

@@ -13,15 +13,14 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from interop._model.conversion import Conversion
-from interop._model.cost import Cost
+from interop._model.conversion import Conversion, Cost
 from interop._model.device import misspelt_type
 from interop._model.dtype import DTYPES, unknown_dtype
 from interop._model.effect import DERIVED, EFFECTS, WRITING
 from interop._model.extension import Container, Declaration, DtypeNames
 from interop._model.format import Format, package
 from interop._model.spec import LIKENESS, Spec
-from interop._model.suggestion import listed
+from interop._model.text import listed
 from interop.errors import PluginError
 
 #: Checks a value, and returns it with its sets frozen. It raises `_MisfitError`.

@@ -10,7 +10,6 @@ from types import ModuleType
 from typing import Any
 
 from interop._model.device import NICKNAMES, device_name, device_type
-from interop._model.display import keyword, keywords
 from interop._model.dtype import (
     DTYPE_WORDS,
     DTYPES,
@@ -22,7 +21,7 @@ from interop._model.dtype import (
 )
 from interop._model.format import Format
 from interop._model.spec import TRAITS, Spec
-from interop._model.suggestion import listed, suggestion
+from interop._model.text import keyword, keywords, listed, suggestion
 from interop._recognition.installed import framework_state
 from interop._registry.registry import Registry
 from interop._text import quoted

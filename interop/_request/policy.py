@@ -9,10 +9,9 @@ from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
-from interop._model.display import keyword
+from interop._model.blame import shortened
 from interop._model.effect import EFFECTS
-from interop._model.frames import shortened
-from interop._model.suggestion import listed, suggestion
+from interop._model.text import keyword, listed, suggestion
 from interop._model.typing import EffectNames
 from interop._text import quoted
 from interop.errors import BadRequestError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from interop._model.display import keyword
 from interop._model.effect import COPYING, LOCKING
+from interop._model.text import keyword
 from interop._model.typing import CopyLike, OrderLike
 from interop._registry.registry import Registry
 from interop.errors import BadRequestError

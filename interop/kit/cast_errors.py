@@ -10,7 +10,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
-from interop._model.caller import warn_caller
+from interop._model.blame import warn_caller
 from interop._model.dtype import DTYPES, Dtype
 from interop._model.typing import Value
 from interop.errors import RefusedError

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import lru_cache, partial
 from typing import Any
 
-from interop._model.conversion import Conversion
-from interop._model.cost import Cost
+from interop._model.conversion import Conversion, Cost
 from interop._model.dtype import DTYPES, itemsize
 from interop._model.extension import Declaration, DtypeNames
 from interop._model.format import Format, Samples, package

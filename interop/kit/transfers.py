@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from typing import Any
 
-from interop._model.conversion import Conversion, Result
-from interop._model.cost import BUS
+from interop._model.conversion import BUS, Conversion, Result
 from interop._model.typing import Value
 
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Set
 from functools import partial
 from typing import Any
 
-from interop._model.conversion import Conversion
-from interop._model.cost import Cost
+from interop._model.conversion import Conversion, Cost
 from interop._model.extension import Declaration
 from interop._model.format import Format, Labels, Samples, Wrapper, package
 from interop._model.spec import MEMORY_TRAITS

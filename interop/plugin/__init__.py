@@ -24,8 +24,7 @@ framework: types are named by string, and functions import it when they are call
 
 from __future__ import annotations
 
-from interop._model.conversion import Conversion, Result
-from interop._model.cost import BUS, Cost
+from interop._model.conversion import BUS, Conversion, Cost, Result
 from interop._model.dtype import DTYPES, itemsize, preserves
 from interop._model.effect import EFFECTS, Effect
 from interop._model.extension import (

@@ -25,7 +25,7 @@ from interop._model.spec import (
     shape_text,
     spec_class,
 )
-from interop._model.suggestion import listed
+from interop._model.text import listed
 from interop._model.typing import Value
 from interop._planning.plan import StepDeclined
 from interop._recognition.installed import not_installed

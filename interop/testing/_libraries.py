@@ -18,7 +18,7 @@ from interop._conformance.checks import (
     shown,
 )
 from interop._conformance.library import Library
-from interop._model.suggestion import listed
+from interop._model.text import listed
 
 from ._process import Say, Worker, WorkerEnded
 

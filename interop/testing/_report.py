@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from interop._model.suggestion import listed
+from interop._model.text import listed
 
 PASSED, FAILED, NOT_EXERCISED = "passed", "failed", "not exercised"
 #: How many checks of a conversion a line names.

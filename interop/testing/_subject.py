@@ -27,7 +27,7 @@ from interop._model.extension import (
 )
 from interop._model.format import Format
 from interop._model.provenance import Provenance, normal
-from interop._model.suggestion import suggestion
+from interop._model.text import suggestion
 from interop._planning.conversion import ResolvedConversion
 from interop._registry.declared import Declared
 from interop._registry.discovery import declarations_of, found, provenance_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Set
 from interop._model.conversion import Conversion
 from interop._model.format import Format
 from interop._model.spec import TRAITS
-from interop._model.suggestion import suggestion
+from interop._model.text import suggestion
 from interop._registry.registry import Registry
 
 

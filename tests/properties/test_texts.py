@@ -19,7 +19,7 @@ from interop import Interop
 from interop._cli import cli, listings
 from interop._cli.drawing import dot, mermaid
 from interop._cli.network import Group, Link, Network, Node
-from interop._model.display import Listing
+from interop._model.text import Listing
 from interop._registry.discovery import Plugin
 from interop._text import json_text
 from interop.errors import InteropError

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from interop import Conversion, DtypeNames, Format, Interop
-from interop._model.foreign import error_text
+from interop._model.blame import error_text
 from interop._model.provenance import Provenance
 from interop.errors import ConversionError, PluginError, UnknownValueError
 from interop.plugin import Container, Labels, Limits, Wrapper

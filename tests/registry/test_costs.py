@@ -6,7 +6,7 @@ import pytest
 
 import interop
 from interop import Conversion, Cost, Interop
-from interop._model.cost import CACHED
+from interop._model.conversion import CACHED
 from interop.plugin import make_spec
 from tests.toys import Box, toy
 

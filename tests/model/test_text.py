@@ -1,10 +1,10 @@
-"""Suggestions: names that were meant, and lists of a dozen names at most."""
+"""How bytes and times are shown, names that were meant, and lists of a dozen names at most."""
 
 from __future__ import annotations
 
 import pytest
 
-from interop._model.suggestion import listed, suggestion
+from interop._model.text import duration, listed, readable, suggestion
 
 NAMES = ("numpy", "torch", "torch.sparse_csr", "scipy.csr", "cupy.csr", "jax.bcoo")
 NAMES += ("float64", *(f"float8_{letter}" for letter in "abcd"), "int9_a", "jax")
@@ -42,3 +42,27 @@ def test_a_list_has_a_dozen_names_at_most() -> None:
     assert listed("abc") == "a, b, c"
     assert listed("abcdefghijkl").count(",") == 11
     assert listed("abcdefghijklmno").endswith("k, l and 3 more")
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (2**50, "1024.0 TiB")]
+)
+def test_bytes_are_readable(nbytes: int, text: str) -> None:
+    """Bytes are shown in binary units, with one decimal."""
+    assert readable(nbytes) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0, "0 µs"),
+        (1.234e-6, "1.23 µs"),
+        (0.5, "500 ms"),
+        (2.0, "2 s"),
+        (9.996e-4, "1 ms"),
+        (0.9996, "1 s"),
+    ],
+)
+def test_times_are_readable(seconds: float, text: str) -> None:
+    """A time has three digits and the unit that suits it."""
+    assert duration(seconds) == text
