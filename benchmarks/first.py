@@ -49,14 +49,14 @@ def modules():
     import importlib.metadata, pluggy
 timed("modules of the loader", modules)
 def loader():
-    import interop._registry.discovery
+    import interop._registry.plugins
 timed("loader", loader)
-import importlib.metadata, interop._registry.discovery
-wrap(interop._registry.discovery, "entry_points", lambda *a, **w: "entry points")
+import importlib.metadata, interop._registry.plugins
+wrap(interop._registry.plugins, "entry_points", lambda *a, **w: "entry points")
 names = {e.module: e.name for e in importlib.metadata.entry_points(group="interop")}
 package = "the package of the plugins"
-wrap(interop._registry.discovery, "import_module", lambda m: "import " + names.get(m, package))
-wrap(interop._registry.discovery, "declared_by", lambda declarations, o: "add " + o.plugin)
+wrap(interop._registry.plugins, "import_module", lambda m: "import " + names.get(m, package))
+wrap(interop._registry.plugins, "declared_by", lambda declarations, o: "add " + o.plugin)
 timed("plugins", lambda: interop.spec(1.0))
 if framework:
     import torch

@@ -43,7 +43,7 @@ from .front import among_of, converted, fast_first, small_first
 from .kept import kept_calls, kept_converter, kept_route
 
 if TYPE_CHECKING:
-    from interop._registry.discovery import Plugin
+    from interop._registry.plugins import Plugin
 
     from .leaves import Lists, Others
 

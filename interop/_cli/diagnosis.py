@@ -16,7 +16,7 @@ from interop._model.extension import Problem
 from interop._model.provenance import OWN, Provenance, how_to_install, normal
 from interop._recognition.installed import how_to_get, importable
 from interop._registry.declared import DeclaredFormat
-from interop._registry.discovery import blocking_nothing
+from interop._registry.plugins import blocking_nothing
 from interop._version import __version__
 
 from .probe import Probed, probe
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
     from interop._api.interop import Interop
-    from interop._registry.discovery import Plugin
+    from interop._registry.plugins import Plugin
 
 Progress = Callable[[int, int, str], None]
 #: For each plugin, the modules of its frameworks, with the formats that require each.

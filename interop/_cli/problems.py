@@ -9,7 +9,7 @@ from interop._model.blame import error_text
 from interop._model.conversion import Conversion
 from interop._model.extension import Problem, Problems
 from interop._model.provenance import Provenance
-from interop._registry.discovery import declarations_of, found
+from interop._registry.plugins import declarations_of, found
 
 
 def problems(distribution: str, name: str) -> list[Problem]:

@@ -24,7 +24,7 @@ from interop.errors import ConflictError, InteropError
 
 from .containment import contained
 from .declared import Declared
-from .loading import Loader
+from .plugins import Loader
 from .precedence import declared_by, settle
 
 _Kind = TypeVar("_Kind")

@@ -30,7 +30,7 @@ from interop._model.provenance import Provenance, normal
 from interop._model.text import suggestion
 from interop._planning.conversion import ResolvedConversion
 from interop._registry.declared import Declared
-from interop._registry.discovery import declarations_of, found, provenance_of
+from interop._registry.plugins import declarations_of, found, provenance_of
 from interop.errors import PluginError
 
 from ._trial import variants_of

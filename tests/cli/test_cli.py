@@ -308,7 +308,7 @@ def test_json_may_be_asked_for_before_the_command(run: Run) -> None:
 def test_a_plugin_that_failed_is_code_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The list is shown all the same, with the reason, and with what plugins replace, if any do."""
     from interop._cli import listings
-    from interop._registry.discovery import Plugin
+    from interop._registry.plugins import Plugin
 
     class Broken:
         def plugins(self) -> tuple[Plugin, ...]:
@@ -479,7 +479,7 @@ def ill(monkeypatch: pytest.MonkeyPatch) -> None:
     from interop._cli import doctor
     from interop._cli.diagnosis import Diagnosis, Driver, Finding, Framework
     from interop._cli.trial import Lane, Trial, Tried
-    from interop._registry.discovery import Plugin
+    from interop._registry.plugins import Plugin
 
     a, b, c = Lane("a", "cpu"), Lane("b", "cpu"), Lane("b.csr", "cuda")
     broken = Framework("odd", "odd", "odd", "1.5", "broken", None, "pip install odd", ("odd",))

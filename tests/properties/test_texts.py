@@ -20,7 +20,7 @@ from interop._cli import cli, listings
 from interop._cli.drawing import dot, mermaid
 from interop._cli.network import Group, Link, Network, Node
 from interop._model.text import Listing
-from interop._registry.discovery import Plugin
+from interop._registry.plugins import Plugin
 from interop._text import json_text
 from interop.errors import InteropError
 from interop.plugin import Conversion, Cost

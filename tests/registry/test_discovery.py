@@ -14,7 +14,7 @@ import pytest
 import interop
 from docs.declarations import PAGE
 from interop._model.provenance import OWN, Provenance
-from interop._registry import discovery
+from interop._registry import plugins as discovery
 from interop._registry.registry import Registry
 from interop.plugin import Conversion, Format, hookimpl
 from interop.plugin.advanced import NoTrace

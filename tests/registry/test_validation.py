@@ -13,7 +13,7 @@ from interop import Conversion, Cost, DtypeNames, Format, Interop
 from interop._model.effect import DERIVED
 from interop._model.provenance import OWN
 from interop._model.unary import within
-from interop._registry import discovery
+from interop._registry import plugins as discovery
 from interop._registry.validation import frozen, validated
 from interop.plugin import Components, Container, Copy, Limits, Result, Wrapper
 from interop.plugin.advanced import NoTrace
