@@ -123,35 +123,46 @@ def _check(annotation: Any) -> _Check:
         (inner,) = (_check(argument) for argument in arguments if argument is not NoneType)
         return lambda value: None if value is None else inner(value)
     if origin is Set:
-        return lambda value: frozenset(_items(value, *arguments))
+        return _items(*arguments, frozenset)
     if origin is tuple and arguments[0] is str:
-        return lambda value: tuple(_items(value, str))
+        return _items(str, tuple)
     if origin is tuple:
         return _sequence(arguments[0])
     if origin is Mapping:
         return _table(_check(arguments[1]))
     if origin is Callable:
-        return lambda value: _require(value, callable(value), "a function")
+        return _function
     if hasattr(annotation, "_fields"):
-        kind = f"of type {annotation.__name__}"
-        return lambda value: _checked(_require(value, isinstance(value, annotation), kind))
+        return _instance(annotation, f"of type {annotation.__name__}", _checked)
     return _SCALARS[annotation]
 
 
-def _require(value: Any, holds: bool, kind: str) -> Any:
-    if not holds:
-        raise _MisfitError("", kind)
+def _instance(kind: type, text: str, sound: _Check | None = None) -> _Check:
+    """Return the check of an instance of a type, and perhaps of what is in it."""
+
+    def checked(value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise _MisfitError("", text)
+        return value if sound is None else sound(value)
+
+    return checked
+
+
+def _function(value: Any) -> Any:
+    if not callable(value):
+        raise _MisfitError("", "a function")
     return value
 
 
 def _number(value: Any) -> Any:
-    holds = isinstance(value, (int, float)) and value >= 0
-    return _require(value, holds, "a number of 0 or more")
+    if not (isinstance(value, (int, float)) and value >= 0):
+        raise _MisfitError("", "a number of 0 or more")
+    return value
 
 
 _SCALARS: dict[Any, _Check] = {
-    str: lambda value: _require(value, isinstance(value, str), "a string"),
-    bool: lambda value: _require(value, isinstance(value, bool), "a bool"),
+    str: _instance(str, "a string"),
+    bool: _instance(bool, "a bool"),
     float: _number,
 }
 
@@ -160,17 +171,23 @@ _STANDARD = sys.stdlib_module_names
 _SPEC_FIELDS = frozenset(Spec._fields)
 
 
-def _items(value: Any, kind: type) -> Iterable[Any]:
-    """Return the items of a set, a list or a tuple; a string is none of them."""
-    holds = isinstance(value, (Set, list, tuple)) and all(type(item) is kind for item in value)
-    return _require(value, holds, f"a set or a tuple of {kind.__name__}")  # type: ignore[no-any-return]
+def _items(kind: type, make: Callable[[Iterable[Any]], Any]) -> _Check:
+    """Return the check of a set, a list or a tuple of items of a type; a string is none of them."""
+
+    def checked(value: Any) -> Any:
+        if not (isinstance(value, (Set, list, tuple)) and {*map(type, value)} <= {kind}):
+            raise _MisfitError("", f"a set or a tuple of {kind.__name__}")
+        return make(value)
+
+    return checked
 
 
 def _table(check: _Check) -> _Check:
     """Return the check of a mapping from strings to what another check takes."""
 
     def checked(value: Any) -> Any:
-        _require(value, isinstance(value, Mapping), "a mapping")
+        if not isinstance(value, Mapping):
+            raise _MisfitError("", "a mapping")
         try:
             return {_SCALARS[str](key): check(item) for key, item in value.items()}
         except _MisfitError as misfit:
@@ -184,8 +201,9 @@ def _sequence(kind: type) -> _Check:
     """Return the check of a list or a tuple of declarations of a kind."""
 
     def checked(value: Any) -> Any:
-        holds = isinstance(value, (list, tuple)) and all(isinstance(x, kind) for x in value)
-        return tuple(map(_checked, _require(value, holds, f"a tuple of {kind.__name__}")))
+        if not (isinstance(value, (list, tuple)) and all(isinstance(x, kind) for x in value)):
+            raise _MisfitError("", f"a tuple of {kind.__name__}")
+        return tuple(map(_checked, value))
 
     return checked
 
