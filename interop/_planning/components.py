@@ -71,7 +71,7 @@ class Composite:
         *,
         carries: frozenset[str],
         provenance: Provenance,
-        contested: frozenset[tuple[str, str]],
+        rival_pairs: frozenset[tuple[str, str]],
     ) -> None:
         assert source.components is not None
         assert target.components is not None
@@ -81,7 +81,7 @@ class Composite:
         self.packing = target.components
         self.carries = carries
         self.provenance = provenance
-        self.contested = contested
+        self.rival_pairs = rival_pairs
         #: The roles that both have. A value with an array in another role has a trait that says so.
         self.roles = frozenset(self.unpacking.roles.keys() & self.packing.roles.keys())
         self.copied_roles = frozenset(self.unpacking.unpack_copies | self.packing.pack_copies)
@@ -295,7 +295,7 @@ class Transfer(NamedTuple):
         paths: dict[str, ValueFunction] = {}
         for route in routes:
             if route.steps:
-                path = fast_path(route.steps, self.way.contested)
+                path = fast_path(route.steps, self.way.rival_pairs)
                 if path is None:
                     return None
                 paths[route.role] = path

@@ -53,7 +53,7 @@ class Graph:
         #: of spec.
         self.array_routes: dict[Any, tuple[Any, ...] | None] = {}
         #: The pairs between which several distributions declare conversions.
-        self.contested = _contested(self._every())
+        self.rival_pairs = _rival_pairs(self._every())
         self._arriving: dict[str, list[ResolvedConversion]] = {}
         for way in self._every():
             self._arriving.setdefault(way.target.name, []).append(way)
@@ -66,7 +66,7 @@ class Graph:
         self.links: Callable[[str], Links] = cache(self._links)
         self.rest = lru_cache(_MOST)(self._rest)
         self.stops = lru_cache(_MOST)(self._stops)
-        self.familiar = lru_cache(_MOST)(self._familiar)
+        self.first_parties = lru_cache(_MOST)(self._first_parties)
         self._is_stop = cache(self._may_be_stop)
         self._is_there = cache(self._is_available)
 
@@ -132,7 +132,7 @@ class Graph:
                 target,
                 carries=self.carries(target),
                 provenance=self._provenance[target.name],
-                contested=self.contested,
+                rival_pairs=self.rival_pairs,
             )
             for target in (members if source in members else ())
         ]
@@ -286,8 +286,8 @@ class Graph:
         format_ = self.formats[name]
         return (not dense or format_.is_dense) and not format_.not_recoverable
 
-    def _familiar(self, requested: tuple[str, ...]) -> frozenset[str]:
-        """Return the distributions that are no bystanders in a route between some formats."""
+    def _first_parties(self, requested: tuple[str, ...]) -> frozenset[str]:
+        """Return the distributions that are no third parties in a route between some formats."""
         owners = (self._provenance[name].distribution for name in requested)
         return frozenset({OWN, HERE.distribution, *owners})
 
@@ -323,7 +323,7 @@ def _package(format_: Format) -> str | None:
     return format_.install or format_.requires
 
 
-def _contested(conversions: Iterable[ResolvedConversion]) -> frozenset[tuple[str, str]]:
+def _rival_pairs(conversions: Iterable[ResolvedConversion]) -> frozenset[tuple[str, str]]:
     owners: dict[tuple[str, str], set[str]] = {}
     for conversion in conversions:
         pair = conversion.source.name, conversion.target.name

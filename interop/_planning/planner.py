@@ -150,4 +150,4 @@ class Planner:
         formats = self.graph.formats
         source, target = formats[steps[0].before.format], formats[steps[-1].after.format]
         weak = not WEAK.isdisjoint(source.carries)
-        return fast_path(steps, self.graph.contested, target.default_dtype if weak else None)
+        return fast_path(steps, self.graph.rival_pairs, target.default_dtype if weak else None)

@@ -3,7 +3,7 @@
 The first of these criteria that tells two routes apart decides:
 
 1. feasible under the policy;
-2. fewest steps of bystanders;
+2. fewest steps of third parties;
 3. fewest lost properties;
 4. fewest steps that leave the layout of the value;
 5. of several formats that are asked for by one name, the value's own, then the one of its layout,
@@ -39,11 +39,11 @@ class Rank(NamedTuple):
     refused: int = 0  # effects that the policy refuses
     # Steps declared by distributions that nobody requested. They come before all that follows, so
     # that installing a distribution changes no route.
-    bystanders: int = 0
+    third_parties: int = 0
     losses: int = 0  # properties of the value
     # The next two come before all that depends on sizes and on memory, as the kind of a result
     # must not: steps that leave the layout of the value, and the place of the result's format.
-    departures: int = 0
+    layout_changes: int = 0
     place: int = 0
     copied: bool = False
     sharing: int = 0  # 0: some memory is shared with the value, 1: none, 2: by a detour
@@ -62,22 +62,22 @@ class Rank(NamedTuple):
         refused: int,
         imports: bool,
         *,
-        bystander: bool = False,
-        departs: bool = False,
+        third_party: bool = False,
+        leaves_layout: bool = False,
         reorders: bool = False,
         shares: bool = True,
     ) -> Rank:
         """Return the rank of the route with one more step.
 
-        `departs` tells whether the step leaves the layout of the value that is converted,
+        `leaves_layout` tells whether the step leaves the layout of the value that is converted,
         `reorders` whether it puts elements in another order. `shares` tells whether some memory is
         still the value's after all steps together.
         """
         return Rank(
             self.refused + refused,
-            self.bystanders + bystander,
+            self.third_parties + third_party,
             self.losses + len(step.effects & LOSSES),
-            self.departures + departs,
+            self.layout_changes + leaves_layout,
             self.place,
             self.copied or step.writes,
             max(self.sharing, not (shares and step.aliases)),

@@ -97,7 +97,7 @@ class Search:
         self._from_lazy, self._layout = source.lazy, source.layout
         requested = (spec.format, *filter(None, [spec.wrapped]), *goals)
         self._frameworks = {graph.framework_of[name] for name in requested}
-        self._familiar = graph.familiar(requested)
+        self._first_parties = graph.first_parties(requested)
         self._places = graph.places(spec.format, tuple(goals))
         #: The steps made so far, by what they start from. Several states have one spec, and a
         #: refusal takes several runs.
@@ -183,9 +183,9 @@ class Search:
                 unshared = state.via_unrequested or is_detour
             bound = Rank(
                 refused,
-                rank.bystanders,
+                rank.third_parties,
                 rank.losses + losses,
-                rank.departures,
+                rank.layout_changes,
                 rank.place,
                 copies,
                 max(rank.sharing, unshared),
@@ -232,14 +232,14 @@ class Search:
                 refused=after.refused or bool(refused), via_unrequested=via_unrequested
             )
         imports = name in self._imports
-        bystander = not step.replaces and step.provenance.distribution not in self._familiar
+        third_party = not step.replaces and step.provenance.distribution not in self._first_parties
         shares = after.shared is None or bool(after.shared)
         extended = rank.extended(
             step,
             len(refused),
             imports,
-            bystander=bystander,
-            departs=self._layout is not None and self._departs(step),
+            third_party=third_party,
+            leaves_layout=self._layout is not None and self._leaves_layout(step),
             reorders=self._reorders(step),
             shares=shares,
         )
@@ -251,7 +251,7 @@ class Search:
             self._came[after] = state, step
             self._enter(after, extended)
 
-    def _departs(self, step: Step) -> bool:
+    def _leaves_layout(self, step: Step) -> bool:
         """Tell whether a step leaves the layout of the value that is converted."""
         layout_of = self._graph.layout_of
         return layout_of[step.before.format] == self._layout != layout_of[step.after.format]

@@ -167,20 +167,20 @@ def exported(function: Callable[..., Value], export: ValueFunction) -> Callable[
 
 def fast_path(
     steps: tuple[Step, ...],
-    contested: frozenset[tuple[str, str]],
+    rival_pairs: frozenset[tuple[str, str]],
     default_dtype: Callable[[str], str] | None = None,
 ) -> ValueFunction | None:
     """Return the fast path that stands for a route, if no other distribution has a say.
 
     Every hand-off among the steps must declare one. No pair of formats on the way may be
-    `contested`: conversions of another distribution might be preferred for some values. Numbers
+    `rival_pairs`: conversions of another distribution might be preferred for some values. Numbers
     without a dtype get the `default_dtype` if there is one.
     """
     between = [step for step in steps if step.before.format != step.after.format]
     paths = tuple(step.fast_path for step in between if step.fast_path is not None)
     whole = steps[0].before.format, steps[-1].after.format
     pairs = {whole, *((step.before.format, step.after.format) for step in between)}
-    if not paths or len(paths) < len(between) or not contested.isdisjoint(pairs):
+    if not paths or len(paths) < len(between) or not rival_pairs.isdisjoint(pairs):
         return None
     if default_dtype is not None:
         paths = (partial(paths[0], default_dtype=default_dtype), *paths[1:])

@@ -38,7 +38,7 @@ _GUARDED: Mapping[type, tuple[str, ...]] = {
 }
 
 
-def contained(declaration: _Declaration, origin: Provenance) -> _Declaration:
+def with_guards(declaration: _Declaration, origin: Provenance) -> _Declaration:
     """Return a declaration whose functions have their guards."""
     if origin == HERE or origin.distribution == OWN:
         return declaration

@@ -38,7 +38,7 @@ from interop.errors import PluginError
 
 from . import hooks
 from .declared import Declared
-from .precedence import Conflict, declared_by, replacements, settle
+from .precedence import Conflict, declared_by, replacements, without_conflicts
 
 GROUP = "interop"
 _BLOCKING = "INTEROP_DISABLE_PLUGINS"
@@ -415,7 +415,7 @@ class Loader:
     def _register(self, answers: dict[_Point, _Answer]) -> None:
         """Register all declarations, in an order that does not depend on when they were loaded."""
         lists = [answer for answer in answers.values() if type(answer) is list]
-        entries, conflicts = settle(entry for entries in lists for entry in entries)
+        entries, conflicts = without_conflicts(entry for entries in lists for entry in entries)
         self._replace(entries)
         self.plugins = tuple(
             answer if isinstance(answer, Plugin) else loaded(origin, entries, conflicts)

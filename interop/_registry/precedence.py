@@ -64,7 +64,7 @@ def declared_by(declarations: Iterable[Declaration], origin: Provenance) -> list
     return declared
 
 
-def settle(declared: Iterable[Declared]) -> tuple[list[Declared], list[Conflict]]:
+def without_conflicts(declared: Iterable[Declared]) -> tuple[list[Declared], list[Conflict]]:
     """Return the declarations that own all of their places, and the conflicts that others lose."""
     latest: dict[Hashable, Declared] = {}
     for entry in sorted(declared, key=_precedence):

@@ -22,10 +22,10 @@ from interop._model.provenance import HERE, Provenance
 from interop._recognition.recognition import Recognition
 from interop.errors import ConflictError, InteropError
 
-from .containment import contained
+from .containment import with_guards
 from .declared import Declared
 from .plugins import Loader
-from .precedence import declared_by, settle
+from .precedence import declared_by, without_conflicts
 
 _Kind = TypeVar("_Kind")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -66,14 +66,14 @@ class Registry(Recognition):
         self._fill_tables()
 
     def _fill_tables(self) -> None:
-        formats = {f.name: f for f, _ in self._contained(Format)}
+        formats = {f.name: f for f, _ in self._with_guards(Format)}
         # Other threads plan meanwhile. Whoever finds a format must find its conversions too, so the
         # formats come last, and no graph of what came before them is taken for the whole.
         self.version += 1
         #: All conversions in force, in the order of registration.
         self.conversions = tuple(
             self._priced(Declared(conversion, origin))
-            for conversion, origin in self._contained(Conversion)
+            for conversion, origin in self._with_guards(Conversion)
         )
         targets = {
             d.conversion.target
@@ -84,10 +84,10 @@ class Registry(Recognition):
         self.attainable = targets | {
             name for name, format_ in formats.items() if format_.components
         }
-        self._containers = [container for container, _ in self._contained(Container)]
-        self.dtype_names = [names for names, _ in self._contained(DtypeNames)]
+        self._containers = [container for container, _ in self._with_guards(Container)]
+        self.dtype_names = [names for names, _ in self._with_guards(DtypeNames)]
         self.autodiffs = [autodiff for autodiff, _ in self._all(Autodiff)]
-        self.no_trace = [no_trace for no_trace, _ in self._contained(NoTrace)]
+        self.no_trace = [no_trace for no_trace, _ in self._with_guards(NoTrace)]
         self.formats = formats
         self.changed()
 
@@ -110,10 +110,10 @@ class Registry(Recognition):
             if not isinstance(entry.declaration, (Format, Conversion)):
                 yield entry.declaration, entry.provenance
 
-    def _contained(self, kind: type[_Kind]) -> Iterator[tuple[_Kind, Provenance]]:
+    def _with_guards(self, kind: type[_Kind]) -> Iterator[tuple[_Kind, Provenance]]:
         """Yield the declarations of a kind with guards, and where they come from."""
         for declaration, origin in self._all(kind):
-            yield contained(declaration, origin), origin
+            yield with_guards(declaration, origin), origin
 
     def containers(self) -> list[Container]:
         """Return what plugins open: the containers of all frameworks that are imported by now."""
@@ -148,7 +148,7 @@ class Registry(Recognition):
         Declarations of others that they say they replace are left out.
         """
         newcomers = declared_by(declarations, origin)
-        declared, conflicts = settle([*self._declared, *newcomers])
+        declared, conflicts = without_conflicts([*self._declared, *newcomers])
         if conflicts:
             raise ConflictError(str(conflicts[0]))
         self.replace(declared)

@@ -23,7 +23,7 @@ def test_a_rank_is_the_documented_order() -> None:
         quick._replace(sharing=1, steps=1),
         quick._replace(copied=True, steps=1),
         Rank(losses=1),
-        Rank(bystanders=1),
+        Rank(third_parties=1),
         Rank(refused=1),
     ]
     assert sorted([*ordered[5:], *ordered[:5]]) == ordered

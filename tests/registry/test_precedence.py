@@ -12,7 +12,7 @@ import pytest
 
 from interop import Conversion, Cost, DtypeNames, Format, Interop
 from interop._model.provenance import OWN, Provenance
-from interop._registry.precedence import declared_by, replacements, settle
+from interop._registry.precedence import declared_by, replacements, without_conflicts
 from interop._registry.registry import Registry
 from interop.errors import ConflictError, UnknownValueError
 from interop.plugin import Autodiff, Container, Copy, Declaration, Drop, make_spec
@@ -29,7 +29,7 @@ def _is_kept(declared: Iterable[Declared], *wanted: Declared) -> bool:
     """Tell whether some declarations alone are kept, in whatever order plugins are loaded."""
     for order in permutations(declared):
         entries = [entry for origin, item in order for entry in declared_by([item], origin)]
-        kept = [(entry.provenance, entry.declaration) for entry in settle(entries)[0]]
+        kept = [(entry.provenance, entry.declaration) for entry in without_conflicts(entries)[0]]
         if len(kept) != len(wanted) or not all(pair in kept for pair in wanted):
             return False
     return True
@@ -37,7 +37,7 @@ def _is_kept(declared: Iterable[Declared], *wanted: Declared) -> bool:
 
 def _conflicts(*declared: Declared) -> list[str]:
     entries = [entry for origin, item in declared for entry in declared_by([item], origin)]
-    return [str(conflict) for conflict in settle(entries)[1]]
+    return [str(conflict) for conflict in without_conflicts(entries)[1]]
 
 
 @pytest.mark.parametrize("rival", [AAA, ZZZ])
@@ -135,7 +135,9 @@ def test_the_steps_of_a_format_go_with_it(owner: Provenance, other: Provenance) 
     """One that is replaced or overwritten leaves none of its unary steps, which is no conflict."""
     format_ = Format("x", dtypes={"float32"}, unary=(Drop("masked", list, name="own"),))
     again = format_._replace(unary=(Copy(list, name="other"),), replaces={"aaa", "zzz"})
-    kept, conflicts = settle([*declared_by([format_], owner), *declared_by([again], other)])
+    kept, conflicts = without_conflicts(
+        [*declared_by([format_], owner), *declared_by([again], other)]
+    )
     assert [getattr(entry.declaration, "name", "") for entry in kept] == ["x", "other"]
     assert {entry.provenance for entry in kept} == {other}
     assert conflicts == []
@@ -253,7 +255,7 @@ def test_a_class_that_goes_by_two_paths_has_one_owner(empty: Interop) -> None:
     path = f"{np.ndarray.__module__}._core.multiarray:ndarray"
     other = declared_by([_format("other")._replace(types=(path,))], AAA)
     for entries in (own + other, other + own):
-        empty._registry.replace(settle(entries)[0])
+        empty._registry.replace(without_conflicts(entries)[0])
         assert empty.spec(np.ones(2)).format == "own"
         assert empty._registry.named(np.ndarray) == ("own",)
 

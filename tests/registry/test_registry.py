@@ -204,11 +204,11 @@ def test_a_graph_with_a_new_format_has_its_conversions(
     """A graph that another thread makes while a registration goes on is not that of the new formats."""
     empty.register(toy("a"))
     registry, planner = empty._registry, empty._planner
-    contained, changed, results = registry._contained, registry.changed, []
+    with_guards, changed, results = registry._with_guards, registry.changed, []
 
     def meanwhile(kind: Any) -> Any:  # the tables are replaced one by one
         assert planner.graph.version == registry.version
-        return contained(kind)
+        return with_guards(kind)
 
     def seen() -> None:  # the formats stand, and the change is not counted yet
         results.append(empty.plan(make_spec("a", "float32", shape=(3,)), to="b"))
