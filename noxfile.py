@@ -54,8 +54,8 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def gpu(session: nox.Session) -> None:
-    """Run the tests that need a CUDA or a SYCL device."""
-    session.run(sys.executable, "-m", "pytest", "tests/gpu", *session.posargs)
+    """Run the tables, the tests and the checker of memory that need a CUDA or a SYCL device."""
+    session.run(sys.executable, "-m", "benchmarks.gpu", *session.posargs)
 
 
 @nox.session

@@ -1,4 +1,7 @@
-"""On a CUDA device: hand-offs that copy nothing, and transfers of arrays and of trees."""
+"""On a CUDA device: hand-offs that copy nothing, and transfers of arrays and of trees.
+
+``python -m benchmarks.gpu`` runs the whole check of a device.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator
 from functools import cache, partial
 from importlib.util import find_spec
+from statistics import median
 from timeit import Timer
 from typing import Any, NamedTuple
 
@@ -14,11 +18,13 @@ import torch
 
 import interop
 
+from .aims import RATIOS
+from .device_check import Outcome
 from .machine import cupy_finds, torch_finds
 from .table import Cell, Line, Listing, Result, Table, from_rows
-from .timing import against, compare, interleaved
+from .timing import Row, against, compare, interleaved
 
-__all__ = ["missing", "tables"]
+__all__ = ["missing", "outcomes", "tables"]
 
 _SIZE = 1 << 30
 _NOTE = (
@@ -55,6 +61,8 @@ def _calls() -> list[_Call]:
     t = torch.arange(12.0, device="cuda").reshape(3, 4)
     in_graph = t.clone().requires_grad_()
     to_cupy, by_hand = "convert(x, to='cupy')", "cupy.from_dlpack(x)"
+    tree = {f"layer {n}": torch.ones(8, 8, device="cuda") for n in range(200)}
+    host = np.arange(12, dtype="float32").reshape(3, 4)
     return [
         _Call("torch → cupy", t, to_cupy, by_hand),
         _Call("torch → cupy, grad", in_graph, to_cupy, "cupy.from_dlpack(x.detach())"),
@@ -78,13 +86,26 @@ def _calls() -> list[_Call]:
         _Call("cupy → torch", _cupy_array(), "convert(x, to='torch')", "torch.from_dlpack(x)"),
         _Call(
             "tree of 200, torch → cupy",
-            {f"layer {n}": torch.ones(8, 8, device="cuda") for n in range(200)},
+            tree,
             "convert_tree(x, to='cupy')",
             "{name: cupy.from_dlpack(tensor) for name, tensor in x.items()}",
+        ),
+        _Call(
+            "tree of 200, cuda → numpy",
+            tree,
+            "convert_tree(x, to='numpy')",
+            "{name: tensor.cpu().numpy() for name, tensor in x.items()}",
         ),
         _Call("cuda → numpy", t, "convert(x, to='numpy')", "x.cpu().numpy()"),
         _Call("cuda → numpy, grad", in_graph, "convert(x, to='numpy')", "x.detach().cpu().numpy()"),
         _Call("cupy → numpy", _cupy_array(), "convert(x, to='numpy')", "x.get()"),
+        _Call("cuda → python, one number", t[1, 2].clone(), "convert(x, to='python')", "x.item()"),
+        _Call(
+            "numpy → torch on cuda",
+            host,
+            "convert(x, to='torch', device='cuda')",
+            "torch.from_numpy(x).cuda()",
+        ),
         *_calls_of_jax(t),
         *_calls_of_numba(),
     ]
@@ -109,6 +130,13 @@ def _calls_of_jax(t: torch.Tensor) -> Iterator[_Call]:
     yield _Call("jax → cupy", j, "convert(x, to='cupy')", "cupy.from_dlpack(x)")
     yield _Call("torch → jax", t, "convert(x, to='jax')", "from_dlpack(x)")
     yield _Call("cupy → jax", _cupy_array(), "convert(x, to='jax')", "from_dlpack(x)")
+    # By hand one has to wait as well, before the array may be overwritten.
+    yield _Call(
+        "numpy → jax on cuda",
+        np.arange(12, dtype="float32").reshape(3, 4),
+        "convert(x, to='jax', device='cuda')",
+        "device_put(x, device).block_until_ready()",
+    )
 
 
 def _calls_of_numba() -> Iterator[_Call]:
@@ -126,7 +154,8 @@ def _calls_of_numba() -> Iterator[_Call]:
     yield _Call("numba → cupy", array, "convert(x, to='cupy')", "cupy.asarray(x)")
 
 
-def _hand_offs(only: Collection[str] | None, rounds: int) -> Table:
+def _names() -> dict[str, Any]:
+    """Return what the statements refer to."""
     import cupy
 
     make: Callable[[], Any] = torch.cuda.Stream
@@ -147,14 +176,23 @@ def _hand_offs(only: Collection[str] | None, rounds: int) -> Table:
         "torch": torch,
     }
     if find_spec("jax") is not None:
-        from jax.dlpack import from_dlpack
+        import jax
 
-        names["from_dlpack"] = from_dlpack
-    rows = []
-    for name, value, ours, by_hand in _calls():
-        if only is None or name in only:
-            timers = [Timer(text, globals={**names, "x": value}) for text in (ours, by_hand)]
-            rows.append(compare(name, *timers, rounds=rounds))
+        names |= {"from_dlpack": jax.dlpack.from_dlpack, "device_put": jax.device_put}
+        names["device"] = jax.devices()[0]
+    return names
+
+
+def _compared(names: dict[str, Any], call: _Call, rounds: int) -> Row:
+    timers = [Timer(text, globals={**names, "x": call.value}) for text in (call.ours, call.by_hand)]
+    return compare(call.name, *timers, rounds=rounds)
+
+
+def _hand_offs(only: Collection[str] | None, rounds: int) -> Table:
+    names = _names()
+    rows = [
+        _compared(names, call, rounds) for call in _calls() if only is None or call.name in only
+    ]
     note = "Small arrays. In hand-offs nothing is copied, and neither side makes the host wait."
     return Table("gpu.hand_offs", "hand-offs on a device", note, from_rows(rows, "by hand"))
 
@@ -257,6 +295,162 @@ def _trees(rounds: int) -> Table:
     return Table("gpu.trees", "trees over the link", note, from_rows(rows, "by hand"))
 
 
+# ---------------------------------------------------------------------- rows with aims
+
+
+def outcomes(rounds: int = 9) -> Iterator[Outcome]:
+    """Yield what every row with an aim shows; a row that fails says how."""
+    names = _names()
+    calls = [*_calls(), *_large_calls()]
+    for name in RATIOS:
+        call = next((call for call in calls if call.name == name), None)
+        if call is None:
+            yield Outcome(name, None, error="its library is not installed")
+        else:
+            yield _contained(name, partial(_ratio, names, call, rounds))
+    del calls
+    for name, prepare in _rates():
+        yield _contained(name, partial(_rate, name, prepare))
+
+
+def _contained(name: str, measure: Callable[[], Outcome]) -> Outcome:
+    try:
+        return measure()
+    except Exception as error:  # noqa: BLE001 - the other rows are worth their time all the same
+        return Outcome(name, None, error=f"{type(error).__name__}: {error}"[:200])
+    finally:
+        torch.cuda.synchronize()
+
+
+def _ratio(names: dict[str, Any], call: _Call, rounds: int) -> Outcome:
+    row = _compared(names, call, rounds)
+    return Outcome(call.name, round(row.ratio, 3), row.theirs)
+
+
+def _large_calls() -> list[_Call]:
+    big = torch.ones(1 << 26, device="cuda")
+    half = "convert(x, to='cupy', dtype='float16', allow='narrow'); torch.cuda.synchronize()"
+    return [
+        _Call("torch → cupy, 64 M elements", big, "convert(x, to='cupy')", "cupy.from_dlpack(x)"),
+        _Call(
+            "torch → cupy, cast of 64 M elements",
+            big,
+            half,
+            "cupy.from_dlpack(x.half()); torch.cuda.synchronize()",
+        ),
+    ]
+
+
+#: Returns a transfer, the bytes of it, and what is done by hand in its place, if anything.
+_Prepare = Callable[[], tuple[Callable[[], Any], int, Callable[[], Any] | None]]
+
+
+def _rate(name: str, prepare: _Prepare) -> Outcome:
+    """Return the GB/s of a transfer, the median of three calls after a first one."""
+    call, nbytes, by_hand = prepare()
+    rates = []
+    for function in (call, by_hand):
+        if function is None:
+            continue
+        timer = Timer(_synchronous(function))
+        timer.timeit(1)
+        rates.append(round(nbytes / median(timer.repeat(3, 1)) / 1e9, 2))
+    return Outcome(name, rates[0], rates[1] if by_hand else None)
+
+
+def _rates() -> Iterator[tuple[str, _Prepare]]:
+    """Yield the large transfers, by the names of their rows."""
+    for size, nbytes in (("64 MiB", 1 << 26), ("1 GiB", 1 << 30)):
+        for pair in ("torch → numpy", "cupy → numpy", "numpy → torch", "numpy → cupy"):
+            yield f"{pair}, {size}", partial(_between, pair, nbytes)
+    nbytes = 1 << 30
+    yield "frozen Parameter → numpy, 1 GiB", partial(_of_parameter, nbytes)
+    for name in ("warm array", "page-locked tensor", "page-locked array"):
+        yield f"out= {name}, 1 GiB", partial(_into, name, nbytes)
+    yield "device='cuda_host', 1 GiB", partial(_locked, nbytes)
+    for name, (count, size_) in _TREES.items():
+        shapes: list[tuple[int, ...]] = [(size_ // 4,)] * count
+        yield f"{name}, down", partial(_tree, shapes, down=True)
+        yield f"{name}, up", partial(_tree, shapes, down=False)
+    yield "the shapes of a ResNet-50, down", partial(_tree, [*_resnet()], down=True)
+
+
+def _between(pair: str, nbytes: int) -> tuple[Callable[[], Any], int, Callable[[], Any] | None]:
+    target: Any = pair.partition(" → ")[2]
+    host = np.ones(nbytes // 4, "float32")
+    there = torch.ones(nbytes // 4, device="cuda")
+    if pair == "torch → numpy":
+        return lambda: interop.convert(there, to="numpy"), nbytes, lambda: there.cpu().numpy()
+    if pair == "cupy → numpy":
+        import cupy
+
+        array = cupy.from_dlpack(there)
+        return lambda: interop.convert(array, to="numpy"), nbytes, array.get
+    by_hand = (lambda: torch.from_numpy(host).cuda()) if target == "torch" else None
+    return lambda: interop.convert(host, to=target, device="cuda"), nbytes, by_hand
+
+
+def _of_parameter(nbytes: int) -> tuple[Callable[[], Any], int, Callable[[], Any]]:
+    weights = torch.ones(nbytes // 4, device="cuda")
+    parameter = torch.nn.Parameter(weights, requires_grad=False)
+    return (
+        lambda: interop.convert(parameter, to="numpy"),
+        nbytes,
+        lambda: parameter.cpu().numpy(),
+    )
+
+
+def _into(name: str, nbytes: int) -> tuple[Callable[[], Any], int, Callable[[], Any]]:
+    there = torch.ones(nbytes // 4, device="cuda")
+    out: Any = np.zeros(nbytes // 4, "float32")
+    tensor = torch.from_numpy(out)
+    if name != "warm array":
+        tensor = torch.empty(nbytes // 4, pin_memory=True)
+        out = tensor.numpy() if name == "page-locked array" else tensor
+    return lambda: interop.convert(there, out=out), nbytes, lambda: tensor.copy_(there)
+
+
+def _locked(nbytes: int) -> tuple[Callable[[], Any], int, Callable[[], Any]]:
+    there = torch.ones(nbytes // 4, device="cuda")
+    return (
+        lambda: interop.convert(there, to="torch", device="cuda_host"),
+        nbytes,
+        lambda: there.to("cpu", non_blocking=True),
+    )
+
+
+def _tree(
+    shapes: list[tuple[int, ...]], *, down: bool
+) -> tuple[Callable[[], Any], int, Callable[[], Any]]:
+    there = {f"layer {n}": torch.ones(shape, device="cuda") for n, shape in enumerate(shapes)}
+    nbytes = sum(tensor.nbytes for tensor in there.values())
+    if down:
+        return (
+            partial(interop.convert_tree, there, to="numpy"),
+            nbytes,
+            lambda: {name: tensor.cpu().numpy() for name, tensor in there.items()},
+        )
+    here = {name: tensor.cpu().numpy() for name, tensor in there.items()}
+    return (
+        partial(interop.convert_tree, here, to="torch", device="cuda"),
+        nbytes,
+        lambda: {name: torch.from_numpy(array).cuda() for name, array in here.items()},
+    )
+
+
+def _resnet() -> Iterator[tuple[int, ...]]:
+    """Yield the shapes of what a ResNet-50 has learnt: 247 leaves of float32, 98 MiB."""
+    yield from ((64, 3, 7, 7), (1000, 2048), (1000,))
+    stages = ((3, 64, 256, 64), (4, 128, 512, 256), (6, 256, 1024, 512), (3, 512, 2048, 1024))
+    for blocks, middle, wide, before in stages:
+        for block in range(blocks):
+            inputs = wide if block else before
+            yield from ((middle, inputs, 1, 1), (middle, middle, 3, 3), (wide, middle, 1, 1))
+            yield from ((channels,) for channels in (middle, middle, wide) for _ in range(4))
+            if not block:
+                yield wide, inputs, 1, 1
+
+
 def tables(only: Collection[str] | None = None, rounds: int = 21) -> list[Result]:
     """Return the tables of the device, or a listing that says why there are none."""
     reason = missing()
@@ -264,3 +458,11 @@ def tables(only: Collection[str] | None = None, rounds: int = 21) -> list[Result
         note = f"Not run here, since there is no CUDA device: {reason}."
         return [Listing("gpu", "on a CUDA device", note)]
     return [_hand_offs(only, rounds), _transfers(min(7, rounds)), _trees(min(7, rounds))]
+
+
+if __name__ == "__main__":
+    import sys
+
+    from .device_check import main
+
+    sys.exit(main())

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from .catalogue import module_of
 from .table import Result, Table
 
-__all__ = ["draw", "overview"]
+__all__ = ["draw", "overview", "pyplot"]
 
 #: Colours that people with any colour vision tell apart (M. Okabe and K. Ito, 2008); the markers
 #: differ as well. The best call by hand stands apart from the calls for every value.
@@ -71,7 +71,7 @@ def overview(tables: Iterable[Result], file: Path) -> None:
     file : Path
         Its suffix decides the kind of picture.
     """
-    plt = _pyplot()
+    plt = pyplot()
     panels = _panels(tables)
     if not panels:
         return
@@ -130,7 +130,7 @@ def draw(tables: Iterable[Result], file: Path) -> None:
     file : Path
         Its suffix decides the kind of picture.
     """
-    plt = _pyplot()
+    plt = pyplot()
     panels = _panels(tables)
     if not panels:
         return
@@ -152,7 +152,7 @@ def draw(tables: Iterable[Result], file: Path) -> None:
         plt.close(figure)
 
 
-def _pyplot() -> Any:
+def pyplot() -> Any:
     import matplotlib as mpl
 
     mpl.use("agg")

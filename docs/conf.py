@@ -30,7 +30,14 @@ version = release = interop.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutton"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True  # what is copied leaves prompts and output out
-exclude_patterns = ["_build", "graph", "**/_benchmarks.md", "**/_outcomes.md", "**/_pairs.md"]
+exclude_patterns = [
+    "_build",
+    "graph",
+    "**/_benchmarks.md",
+    "**/_device.md",
+    "**/_outcomes.md",
+    "**/_pairs.md",
+]
 html_theme = "pydata_sphinx_theme"
 html_title = "interop"
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
