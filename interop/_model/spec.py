@@ -85,7 +85,7 @@ TRAITS: dict[str, str] = {
     "not_numbers": "some of its elements are no numbers: text, dates, objects",
     "untyped": "its elements are objects or decimals: numbers, perhaps, but of no dtype",
     "several_dtypes": "its columns have several dtypes",
-    "mixed": "its columns have several dtypes, and its combined dtype cannot hold all their values",
+    "mixed": "its parts have several dtypes, and its combined dtype cannot hold all their values",
     "bit_columns": "some of its columns have truth values or nulls as bits",
     "block_columns": "some of its columns are blocks of memory that another library may share",
     "byte_columns": "some of its columns have truth values or masks as bytes",

@@ -125,6 +125,11 @@ def _ragged_steps() -> Iterable[Conversion]:
     yield Drop("grad", ragged.detached, "detach", takes=_RAGGED | _LABELLED)
     # It costs more than the casts: that of an array would let integers wrap around.
     yield Drop("weak", ragged.to_arrays, "copy", takes=_RAGGED, cost=Cost(1e-4, 5e7))
+    mixed = partial(Cast, takes=_RAGGED | _LABELLED, requires=arrays.MIXED, drops=arrays.MIXED)
+    yield mixed(ragged.cast, cost=Cost(1e-5, 3e8))
+    # It costs more than the casts: an integer might be rounded on the way to its own dtype.
+    dear = Cost(1e-3, 5e7)
+    yield Drop("mixed", ragged.cast_to_common, "copy", takes=_RAGGED | _LABELLED, cost=dear)
     weak = partial(Cast, takes=_RAGGED, requires=numbers.WEAK, drops=numbers.WEAK)
     for name, dtype, targets in _DEFAULTS:
         yield weak(
@@ -147,8 +152,8 @@ def _conversions() -> Iterable[Conversion]:
             "numpy",
             arrays.stack,
             devices=CPU,
-            takes=_LABELLED,
-            drops=_LABELLED,
+            takes=_LABELLED | arrays.MIXED,
+            drops=_LABELLED | arrays.MIXED,
             changes=DTYPE,
             effects=COPY,
             cost=Cost(1.5e-5, 3e8),

@@ -24,7 +24,9 @@ DEVICES = ("cpu", "cuda", "rocm", "metal", "tpu", "oneapi")
 _SMALL = 2**24
 
 #: The traits of arrays that their stack can have, too, or can go without.
-CARRIES = EMPTY | {"grad", "labelled"}
+CARRIES = EMPTY | {"grad", "labelled", "mixed"}
+#: The trait of arrays of several dtypes, whose numbers no dtype holds together.
+MIXED = frozenset({"mixed"})
 
 
 def stack(value: Sequence[Any], *, dtype: str) -> NDArray[Any]:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, cast
 
 import interop
 from interop.errors import BadRequestError, UnknownValueError
+from interop.kit import EMPTY
 from interop.plugin import MEMORY_TRAITS, Format, Spec, itemsize, preserves
 
 from . import ragged
+from .arrays import MIXED
 from .numbers import (
     MAX_AXES,
     SEQUENCES,
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 _DTYPE, _SHAPE = attrgetter("dtype"), attrgetter("shape")
 
+#: The dtypes that hold the numbers of two others for which NumPy names none.
+_WIDE = ("float32", "float64", "complex64", "complex128")
 #: The traits that an array loses when it is copied into another.
 _RESOLVED = MEMORY_TRAITS | {"conj", "neg", "weak", "scalar", "subclass"}
 
@@ -123,9 +127,9 @@ def _describe_ragged(value: Sequence[Any]) -> Spec | None:
     for row in rows:
         if not _is_dense(row.format) or "nested" in row.traits:
             return None
-    dtype = _common_dtype(value, rows)
+    dtype, mixed = _common_dtype(rows)
     device = _common(value, "devices", [row.device for row in rows])
-    traits = frozenset[str]().union(*(row.traits for row in rows)) - (_RESOLVED - WEAK)
+    traits = frozenset[str]().union(mixed, *(row.traits for row in rows)) - (_RESOLVED - WEAK)
     if elements is None:
         traits -= WEAK
     stored, inner = sum(lengths), rows[0].shape[1:]
@@ -158,8 +162,8 @@ def _describe_arrays(value: Sequence[Any], depth: int) -> Spec:
             raise _not_stacked(value, name)
     shape = (len(value), *_common(value, "shapes", [row.shape for row in rows]))
     device = _common(value, "devices", [row.device for row in rows])
-    dtype = _common_dtype(value, rows)
-    traits = frozenset[str]().union(*(row.traits for row in rows)) - _RESOLVED
+    dtype, mixed = _common_dtype(rows)
+    traits = frozenset[str]().union(mixed, *(row.traits for row in rows)) - _RESOLVED
     nbytes = prod(shape) * itemsize(dtype)
     return Spec("python.arrays", dtype, device, shape, traits, nbytes)
 
@@ -242,23 +246,15 @@ def _common(value: Sequence[Any], what: str, facts: list[Any]) -> Any:
     return facts[0]
 
 
-def _common_dtype(value: Sequence[Any], rows: list[Spec]) -> str | None:
-    """Return the dtype that holds the numbers of all elements, if NumPy finds it for them."""
+def _common_dtype(rows: list[Spec]) -> tuple[str | None, frozenset[str]]:
+    """Return the dtype of all elements together, and the trait if it does not hold all numbers."""
     import numpy as np
 
     names = {row.dtype for row in rows}
     if len(names) == 1:
-        return names.pop()
+        return names.pop(), EMPTY
     try:
-        dtypes = [numpy_dtype(str(name)) for name in names]
-        common = np.result_type(*dtypes).name
-    except TypeError:
-        common = ""
-    if not all(preserves(name, common) for name in names):
-        shown = ", ".join(sorted(map(str, names)))
-        msg = (
-            f"this {type(value).__name__} holds arrays of the dtypes {shown}, and no dtype holds "
-            "the numbers of each exactly; cast them to one first."
-        )
-        raise BadRequestError(msg)
-    return common
+        common = np.result_type(*[numpy_dtype(str(name)) for name in names]).name
+    except TypeError:  # NumPy knows none for two of ml_dtypes'
+        common = next((wide for wide in _WIDE if all(preserves(n, wide) for n in names)), _WIDE[-1])
+    return common, EMPTY if all(preserves(name, common) for name in names) else MIXED

@@ -103,6 +103,16 @@ def detached(value: Rows) -> list[Any]:
     return [interop.convert(row, "numpy") for row in value]
 
 
+def cast(value: Rows, *, dtype: str) -> list[Array]:
+    """Return rows of several dtypes as arrays of one."""
+    return [interop.convert(row, "numpy", dtype=dtype) for row in value]
+
+
+def cast_to_common(value: Rows) -> list[Array]:
+    """Return rows of several dtypes as arrays of the dtype that NumPy gives to them together."""
+    return cast(value, dtype=str(interop.spec(value).dtype))
+
+
 def to_arrays(value: Rows) -> list[Array]:
     """Return rows of Python's numbers as arrays that hold every number exactly."""
     return split(numbers.to_numpy(chained(value) or []), _offsets(value))

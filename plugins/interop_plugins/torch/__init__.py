@@ -646,8 +646,8 @@ def _protocols() -> Iterable[Conversion]:
         dense.stack,
         dtypes=DTYPE_NAMES,
         devices=None,
-        takes={"labelled"},
-        drops=frozenset({"labelled"}),
+        takes={"labelled", "mixed"},
+        drops=frozenset({"labelled", "mixed"}),
         changes=DTYPE,
         effects=COPY,
         cost=Cost(1.5e-5, 5e8),  # most of the time goes to each array, but a cost counts bytes
