@@ -11,7 +11,6 @@ from collections.abc import Callable
 from ctypes import (
     CDLL,
     POINTER,
-    PyDLL,
     byref,
     c_char_p,
     c_int,
@@ -46,10 +45,6 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "cuStreamSynchronize": (_HANDLE,),
     "cuStreamWaitEvent": (_HANDLE, _HANDLE, c_uint),
 }
-#: Those that take long, so that other threads of Python's run meanwhile. For all others to let go
-#: of the interpreter and to get it back would take longer than the call.
-_LONG = frozenset({"cuMemHostRegister_v2", "cuMemHostUnregister", "cuStreamSynchronize"})
-
 #: The number of the attribute that says on which device memory lies.
 _DEVICE_ORDINAL = 9
 #: Memory that every device can reach; a stream that waits for no other; an event without a time.
@@ -57,10 +52,13 @@ _PORTABLE, _NON_BLOCKING, _UNTIMED = 1, 1, 2
 
 
 @cache
-def _library(long: bool) -> CDLL:
-    """Return the driver, whose functions let go of the interpreter if they take `long`."""
+def _library() -> CDLL:
+    """Return the driver. Its calls let go of the interpreter.
+
+    One that queues work waits while the queue is full, perhaps for a callback in Python.
+    """
     try:
-        library = CDLL(_LIBRARY) if long else PyDLL(_LIBRARY)
+        library = CDLL(_LIBRARY)
     except OSError as error:
         msg = f"there is no CUDA driver: {error}"
         raise Declined(msg) from error
@@ -71,7 +69,7 @@ def _library(long: bool) -> CDLL:
 
 @cache
 def _function(name: str) -> Callable[..., int]:
-    function: Callable[..., int] = getattr(_library(name in _LONG), name)
+    function: Callable[..., int] = getattr(_library(), name)
     return function
 
 

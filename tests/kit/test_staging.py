@@ -349,7 +349,7 @@ def test_no_page_locked_memory_is_no_error(
         if why == "no driver":
             from interop.kit import driver as module
 
-            patches.setattr(module, "_function", lambda name: module._library(long=True))
+            patches.setattr(module, "_function", lambda name: module._library())
             patches.setattr(module, "_LIBRARY", "libnowhere.so")
             module._library.cache_clear()
         assert not fetch(np.empty(LEAST, np.uint8), pattern(LEAST))

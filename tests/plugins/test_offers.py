@@ -939,6 +939,32 @@ def test_a_warm_interface_takes_few_calls(monkeypatch: pytest.MonkeyPatch) -> No
         assert other.looks == looks + 1
 
 
+@pytest.mark.usefixtures("jax_on_device")
+def test_warm_hand_offs_take_few_calls(
+    streams: Streams, taken: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is asked twice, and nothing is made to be thrown away, on any way between three."""
+    made = jax.numpy.ones((3, 4))
+    monkeypatch.setattr(jax, "Array", JaxArray)
+    monkeypatch.setattr(cupy_offers, "_current_device", lambda: 1)
+
+    def share(producer: Any) -> Any:
+        producer.__dlpack_device__(), producer.__dlpack__(stream=JAXS)
+        return made
+
+    monkeypatch.setattr(jax_offers, "_from_dlpack", lambda: share)
+    array, value = Array(), JaxArray()
+    array.__dlpack_device__ = lambda: (CUDA, 1)  # type: ignore[attr-defined]
+    for path, given, most in (
+        (hand_off(torch_offers.adopt, cupy_offers.offer), array, 16),
+        (hand_off(torch_offers.adopt, jax_offers.offer), value, 16),
+        (hand_off(cupy_offers.adopt, jax_offers.offer), value, 20),
+        (hand_off(jax_offers.adopt, cupy_offers.offer), array, 24),
+    ):
+        assert path(given) is not NotImplemented
+        assert calls_of(lambda path=path, given=given: path(given)) <= most
+
+
 def test_torch_adopts_an_interface_from_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """torch gets the entries that were checked, and the device that the driver names."""
     taken: list[Any] = []

@@ -22,7 +22,7 @@ from interop.errors import InteropError
 from interop.kit import dlpack
 from interop.plugin import make_spec
 from tests.cuda_driver import CudaDriver, installed
-from tests.plugins.test_offers import CUDA, OnDevice, capsule_of
+from tests.plugins.test_offers import CUDA, OnDevice, Shown, capsule_of
 
 torch = pytest.importorskip("torch", reason="torch is not installed here")
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed here")
@@ -299,3 +299,65 @@ def test_all_that_offer_memory_on_a_device_have_odd_values(
     """A format that offers its memory by DLPack has values here, so that no guard is forgotten."""
     formats = loaded._registry.formats.items()
     assert {name for name, format_ in formats if "dlpack" in format_.advanced.offers} == {*VALUES}
+
+
+#: Odd entries of ``__cuda_array_interface__``.
+ENTRIES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "strided": {"strides": (8,)},
+    "read-only": {"data": (0x7F0000000000, True)},
+    "masked": {"mask": object()},
+    "byte order": {"typestr": ">f4"},
+    "alignment": {"data": (0x7F0000000002, False)},
+    "backwards": {"strides": (-4,)},
+    "broadcast": {"strides": (0,)},
+    "no elements": {"shape": (0,), "data": (0, False)},
+    "no address": {"data": (16, False)},
+    "beyond all memory": {"data": (2**64, False)},
+    "no number": {"typestr": "|V4"},
+    "steps between elements": {"strides": (6,)},
+    "no stream": {"stream": 0},
+    "a stream": {"stream": 7},
+    "version": {"version": 1},
+    "the host's": {},
+}
+
+
+@pytest.mark.parametrize("request_", [{}, {"copy": True}], ids=str)
+@pytest.mark.parametrize("target", ["torch", "cupy"])
+def test_warm_takes_no_more_of_an_interface_than_cold(
+    libraries: CudaDriver,
+    loaded: interop.Interop,
+    monkeypatch: pytest.MonkeyPatch,
+    target: str,
+    request_: dict[str, Any],
+) -> None:
+    """What is adopted of an interface has none but the traits that the planned step takes."""
+    memory = cupy.cuda.UnownedMemory
+    monkeypatch.setattr(
+        cupy.cuda,
+        "UnownedMemory",
+        lambda address, nbytes, owner: memory(
+            address, nbytes, owner, libraries.owners.get(address, -2)
+        ),
+    )
+    monkeypatch.setattr(cupy_offers, "copy", lambda array, stream: array)
+    monkeypatch.setattr(torch, "as_tensor", lambda memory, device: SimpleNamespace(device=device))
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda index: SimpleNamespace(cuda_stream=0))
+    plain = Shown(np.zeros(3, "float32"))
+    (step,) = loaded.plan(loaded.spec(plain), to=target, **request_).steps
+    assert step.hand_off is not None
+    taken = []
+    for name, entries in ENTRIES.items():
+        value = Shown(np.zeros(3, "float32"), **entries)
+        libraries.owners.clear()
+        if name != "the host's":
+            libraries.owners[value._entries["data"][0]] = 0
+        # With a keyword, other views have plans of their own.
+        if (request_ and "strides" in entries) or step.hand_off(value) is NotImplemented:
+            continue
+        taken.append(name)
+        steps = loaded.plan(loaded.spec(value), to=target, **request_).steps
+        assert [step.label for step in steps] == [step.label], name
+    views = [] if request_ else ["strided", "broadcast"]
+    assert taken == ["plain", *views, *["a stream"] * (target == "torch")]
