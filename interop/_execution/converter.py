@@ -406,25 +406,33 @@ class Converters:
         """Return the converter for keywords that are given the first time."""
         registry, policy, dtype = self.registry, current_policy(), keywords.dtype
 
-        def of(dtype: object) -> Converter:
-            words = keywords._replace(dtype=dtype)
-            return self.of(resolved(registry, words, policy, division))
+        def request_for(dtype: object) -> Request:
+            return resolved(registry, keywords._replace(dtype=dtype), policy, division)
 
         if isinstance(dtype, Mapping):
             targets = dtypes_by_dtype(registry, dtype)
-            return self._choosing({own: of(target) for own, target in targets.items()}, of(None))
-        casting = of(dtype)
-        target = casting.request.dtype
-        if target is None or among == "all":
-            return casting
-        cast_ = (own for own in DTYPES if among == "numbers" or same_kind(own, target))
-        return self._choosing(dict.fromkeys(cast_, casting), of(None))
+            requests = {own: request_for(target) for own, target in targets.items()}
+        else:
+            request = request_for(dtype)
+            if request.dtype is None or among == "all":
+                return self.of(request)
+            cast_ = (own for own in DTYPES if among == "numbers" or same_kind(own, request.dtype))
+            requests = dict.fromkeys(cast_, request)
+        return self._choosing(requests, request_for(None))
 
-    def _choosing(self, by_dtype: Mapping[str, Converter], uncast: Converter) -> Converter:
-        """Return a converter whose results have a dtype that depends on that of the value."""
+    def _choosing(self, by_dtype: Mapping[str, Request], others: Request) -> Converter:
+        """Return a converter whose results have a dtype that depends on that of the value.
+
+        Those of a table depend on the dtypes of its columns.
+        """
+        columns = tuple(sorted((own, str(request.dtype)) for own, request in by_dtype.items()))
+        uncast = self.of(others._replace(columns=columns))
+        converters = {
+            own: self.of(request._replace(columns=columns)) for own, request in by_dtype.items()
+        }
 
         def choose(spec: Spec) -> Converter:
-            return by_dtype.get(spec.dtype or "", uncast)
+            return converters.get(spec.dtype or "", uncast)
 
         return self.used(Converter(self, uncast.request, choose, learns=uncast.learns))
 

@@ -269,8 +269,10 @@ def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, 
 
     Fast paths know only the default policy, no order, and no device but that of the value.
     """
-    names, _, device, copy, policy, _, division, order = request
+    names, _, device, copy, policy, _, division, order, columns = request
     if division or order or policy.permitted != Policy().permitted:
+        return False
+    if columns is not None and source.is_table:  # each column has a dtype of its own
         return False
     stays = device is None or ("cpu",) in (source.devices, formats[names[0]].devices)
     return stays and device in {None, "cpu"} and not copy and (copy is None or not plan.writes)

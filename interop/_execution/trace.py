@@ -223,7 +223,7 @@ def shares_memory(
         return True
     spec, other = specs or (None, None)
     first, second = extents(registry, source, spec), extents(registry, result, other)
-    if first is None or second is None:
+    if not first or not second:
         return None
     return overlap(first, second)
 

@@ -94,7 +94,8 @@ class Conversion(NamedTuple):
     target : str
         Name of the format it makes.
     function : callable
-        ``function(value)``, plus one keyword for each of `changes` (``dtype=``, ``device=``),
+        ``function(value)``, plus one keyword for each of `changes` (``dtype=``, ``device=``,
+        ``columns=``),
         ``stream=`` where `stream` is set and ``like=`` where `like` is. It must not change its
         argument, and raises `Declined` before doing anything if it cannot convert the value after
         all.
@@ -126,7 +127,8 @@ class Conversion(NamedTuple):
         Whether it raises `Declined` if the dtype of the result does not hold a number of the value,
         which it checks while it reads them. Such a cast does not have the effect `narrow`.
     changes : set of str
-        ``"dtype"`` or ``"device"``, if it can change them to those asked for.
+        ``"dtype"`` or ``"device"``, if it can change them to those asked for; ``"columns"``, if it
+        can change the dtypes of a table's columns, each by its own.
     result : Result
         The dtypes and devices it can change to, and whatever of the result is fixed.
     ndims : set of int or None, in axes
@@ -135,6 +137,11 @@ class Conversion(NamedTuple):
         Index dtypes of a sparse array that it takes; None: all.
     shares : bool or None
         Whether the result shares memory with the value. None: it does unless an effect writes.
+    shares_only : set of str
+        If there are any: the result shares memory only where the value has one of these traits, as
+        a table that has columns of some kinds.
+    copies : set of str
+        Traits of values of which it copies some parts, which is the effect `copy`.
     stream : bool
         Whether the function wants the consumer's stream.
     like : set of str
@@ -186,6 +193,8 @@ class Conversion(NamedTuple):
     ndims: Set[int] | None = None
     index_dtypes: Set[str] | None = None
     shares: bool | None = None
+    shares_only: Set[str] = frozenset()
+    copies: Set[str] = frozenset()
     stream: bool = False
     like: Set[str] = frozenset()
     replaces: Set[str] = frozenset()
@@ -205,5 +214,5 @@ class Conversion(NamedTuple):
 
     @property
     def aliases(self) -> bool:
-        """Whether the result shares memory with the value."""
+        """Whether the result may share memory with the value."""
         return not self.effects & WRITING if self.shares is None else self.shares

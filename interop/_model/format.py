@@ -9,7 +9,7 @@ from interop._model.typing import Value, ValueFunction
 
 from .conversion import Conversion
 from .device import PAGE_LOCKED, device_type, is_host_part
-from .spec import Spec
+from .spec import COLUMN_TRAITS, Spec
 
 #: The dtypes of composite values that `Components.fast_unpack` may unpack.
 PLAIN_DTYPES = frozenset(
@@ -330,7 +330,8 @@ class Format(NamedTuple):
         The protocols its values export by (``"dlpack"`` …), and the dtypes each can export. Every
         conversion whose source is that protocol then applies to this format as well.
     memory : callable or None
-        ``memory(value) -> ((address, nbytes), ...)`` of the memory it lies in, in bytes.
+        ``memory(value) -> ((address, nbytes), ...)`` of the memory it lies in, in bytes; ()
+        where that cannot be told.
     requires : str
         The module that must be importable for the format to be built; "" if none.
     install : str
@@ -440,6 +441,11 @@ class Format(NamedTuple):
     def is_sparse(self) -> bool:
         """Whether it leaves out elements; ragged rows have offsets, but are stored whole."""
         return bool(self.index_dtypes) and self.layout != "ragged"
+
+    @property
+    def is_table(self) -> bool:
+        """Whether its values are tables, whose columns have a dtype each and lie apart."""
+        return self.ndims == {2} and not COLUMN_TRAITS.isdisjoint(self.carries)
 
     @property
     def fast_key(self) -> ValueFunction | None:

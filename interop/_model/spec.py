@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from math import prod
 from typing import Any, NamedTuple
 
 from interop._text import legible
 
-from .dtype import itemsize
+from .dtype import DTYPES, itemsize
 from .text import html_table
 
 #: Traits of the memory in which a value lies. A step that writes fresh memory leaves them behind.
@@ -37,7 +37,11 @@ COLUMN_TRAITS = frozenset(
         "byte_columns",
         "category_columns",
         "chunked_columns",
+        "large_text_columns",
+        "list_columns",
         "object_columns",
+        "odd_columns",
+        "second_columns",
         "strided_columns",
         "text_columns",
         "view_columns",
@@ -45,8 +49,13 @@ COLUMN_TRAITS = frozenset(
     }
 )
 
+#: How the traits end that name the dtypes of a table's columns, where these are several.
+_OF_COLUMNS = " columns"
+
 #: The trait of values with labels.
 LABELLED = frozenset({"labelled"})
+#: The trait of values with labels for which few libraries have a place.
+ATTRIBUTES = frozenset({"attributes"})
 
 #: The traits of values of a subclass with attributes of its own, which its framework's steps keep.
 ATTRIBUTED = LABELLED | {"subclass"}
@@ -54,6 +63,9 @@ ATTRIBUTED = LABELLED | {"subclass"}
 #: The traits of values whose dtype is only nominal: there are several, or it is not one of numbers.
 #: A conversion that names the trait of such a value takes it, whatever the dtype is called.
 NOMINAL = frozenset({"not_numbers", "untyped", "several_dtypes", "unknown_dtype"})
+
+#: The trait of tables without columns.
+NO_COLUMNS = frozenset({"unknown_dtype"})
 
 #: The trait of Python's numbers, which take the default dtype of the target.
 WEAK = frozenset({"weak"})
@@ -80,6 +92,7 @@ TRAITS: dict[str, str] = {
     "conj": "it is a lazy complex conjugate",
     "neg": "it is a lazy negation",
     "labelled": "it has an index, names of axes or columns, coordinates or attributes",
+    "attributes": "it has attributes, or is a series with an index",
     "indexed": "its rows have labels, which are columns in libraries without such labels",
     "masked": "some of its elements are masked or null",
     "not_numbers": "some of its elements are no numbers: text, dates, objects",
@@ -91,9 +104,13 @@ TRAITS: dict[str, str] = {
     "byte_columns": "some of its columns have truth values or masks as bytes",
     "category_columns": "some of its columns have categories",
     "chunked_columns": "some of its columns lie in several chunks",
+    "large_text_columns": "some of its columns have texts whose places are counted in 64 bits",
+    "list_columns": "some of its columns have lists whose places are counted in 32 bits",
     "object_columns": "some of its columns have Python's objects, or leave elements out",
+    "odd_columns": "some of its columns are decimals of 256 bits, unions or intervals",
+    "second_columns": "some of its columns have units of time, or decimals, that not all have",
     "strided_columns": "some of its columns are no blocks of memory",
-    "text_columns": "some of its columns have texts one after the other",
+    "text_columns": "some of its columns have texts whose places are counted in 32 bits",
     "view_columns": "some of its columns have texts wherever their views say",
     "zoned_columns": "some of its columns have times of a time zone",
     "weak": "its numbers have no dtype of their own",
@@ -216,6 +233,58 @@ class Spec(NamedTuple):
         if self.nnz is not None:
             notes.append(f"{self.nnz} stored")
         return legible(f"{text} ({', '.join(notes)})" if notes else text)
+
+
+def column_dtypes(spec: Spec) -> frozenset[str]:
+    """Return the dtypes of the columns of a table that are numbers, as far as its spec names them.
+
+    Objects and decimals, which may be numbers, count as ``untyped``.
+    """
+    names = {t.removesuffix(_OF_COLUMNS) for t in spec.traits if t.endswith(_OF_COLUMNS)}
+    if not names and spec.dtype in DTYPES and "unknown_dtype" not in spec.traits:
+        names = {spec.dtype}
+    return frozenset(names | spec.traits & {"untyped"})
+
+
+def cast_dtypes(names: Set[str], dtypes: Mapping[str, str]) -> dict[str, str]:
+    """Return the dtypes that columns of some dtypes are cast to.
+
+    Parameters
+    ----------
+    names : set of str
+        The dtypes of the columns of a table, as `column_dtypes` names them.
+    dtypes : mapping of str to str
+        The dtypes that are asked for. A dtype for all columns, ``untyped`` ones among them, is for
+        bools only where there are no other numbers.
+
+    Returns
+    -------
+    dict of str to str
+        Without those that stay as they are.
+    """
+    are_kept = "untyped" in dtypes and names > {"bool"}
+    cast = {own: dtypes[own] for own in names if own in dtypes and dtypes[own] != own}
+    return {own: new for own, new in cast.items() if not (own == "bool" and are_kept)}
+
+
+def with_columns(spec: Spec, dtypes: Mapping[str, str]) -> Spec:
+    """Return the spec of a table whose columns of some dtypes are cast to others.
+
+    The dtype of a table of several is only nominal.
+    """
+    before = column_dtypes(spec)
+    dtypes = cast_dtypes(before, dtypes)
+    after = {dtypes.get(name, name) for name in before}
+    untyped = {"untyped", "not_numbers"} if "untyped" in dtypes else set()
+    traits = spec.traits - untyped - {f"{name}{_OF_COLUMNS}" for name in before}
+    if "not_numbers" in traits or len(after) > 1:
+        several = {f"{name}{_OF_COLUMNS}" for name in after - {"untyped"}}
+        return spec._replace(traits=traits | several)
+    if not after:
+        return spec
+    (dtype,) = after
+    traits -= {"mixed", "several_dtypes"}
+    return spec._replace(dtype=dtype, traits=traits, nbytes=spec.size * itemsize(dtype))
 
 
 def in_any_order(traits: Set[str]) -> frozenset[str]:

@@ -1,6 +1,6 @@
 """Unary steps: conversions within one format, whose open fields that format fills in.
 
-`Drop`, `Copy`, `Cast` and `Move` are functions that read as declarations.
+`Drop`, `Copy`, `Cast`, `CastColumns` and `Move` are functions that read as declarations.
 """
 
 from __future__ import annotations
@@ -87,6 +87,23 @@ def Cast(  # noqa: N802
         Fields of `Conversion`. What the step takes, and where, follows from the format by default.
     """
     return _step(function, {"copy"}, fields)._replace(changes={"dtype"}, result=Result(dtypes=to))
+
+
+def CastColumns(  # noqa: N802
+    function: Callable[..., Value], **fields: Unpack[StepFields]
+) -> Conversion:
+    """Return a step that casts columns of a table, and keeps the others as they are.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(value, *, columns) -> value``: `columns` is a mapping of dtypes by those that
+        columns have. Objects and decimals, which may be numbers, have ``"untyped"``.
+    **fields
+        Fields of `Conversion`. What the step takes, and where, follows from the format by default.
+    """
+    step = _step(function, {"copy"}, {"shares": True, **fields})
+    return step._replace(changes={"columns"})
 
 
 def Move(  # noqa: N802

@@ -6,19 +6,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
 
 from interop._model.device import PAGE_LOCKED, device_type, is_host_part, matches, ordinary
-from interop._model.dtype import bit_carrier, itemsize
+from interop._model.dtype import bit_carrier, itemsize, preserves
 from interop._model.effect import LOSSES, WRITING
 from interop._model.format import Format
 from interop._model.provenance import Provenance
 from interop._model.spec import (
+    ATTRIBUTES,
     FORTRAN,
     LABELLED,
     MEMORY_TRAITS,
     NOMINAL,
     NONCONTIGUOUS,
     Spec,
+    cast_dtypes,
+    column_dtypes,
     in_any_order,
     trait_text,
+    with_columns,
 )
 from interop._model.text import counted_axes
 from interop._model.typing import Value, ValueFunction
@@ -27,6 +31,10 @@ from interop._registry.declared import Declared
 from .derived import complete, derived_effects, shared_traits
 from .question import Question, RouteOf
 from .step import Step, exported, hand_off
+
+_COPY = frozenset({"copy"})
+#: The traits of tables of which more is shared than numbers.
+_PARTS = frozenset({"not_numbers", "masked"})
 
 #: The only component that is shared if the offsets or indices are built anew.
 _VALUES = frozenset({"values"})
@@ -117,7 +125,9 @@ class ResolvedConversion:
         if "subclass" in drops or (source.labels is None and "masked" in takes | drops):
             takes, drops = takes | LABELLED, drops | LABELLED
         elif source.labels is not None:
-            takes |= LABELLED
+            takes |= LABELLED | ATTRIBUTES
+            if target.framework != source.framework:
+                drops |= ATTRIBUTES - conversion.takes
             is_within = target.framework == source.framework or conversion.takes >= LABELLED
             if target.labels is None or not is_within:
                 drops |= LABELLED
@@ -189,6 +199,9 @@ class ResolvedConversion:
             return
         if self.turns and question.request.order != "F":
             return
+        if "columns" in self.conversion.changes:
+            yield from self._casts_of_columns(spec, question)
+            return
         wrapped = question.formats.get(spec.wrapped or "") if self.target.wrapper else None
         for device in self._devices(spec, question):
             unsupported = self.target.unsupported(device)
@@ -243,6 +256,21 @@ class ResolvedConversion:
                 if dtype in possible and not (self.keeps_order and dtype == spec.dtype):
                     yield dtype, None
 
+    def _casts_of_columns(self, spec: Spec, question: Question) -> Iterator[Step]:
+        """Yield the step that casts those columns of a table whose dtypes are asked for."""
+        request, before = question.request, column_dtypes(spec)
+        cast = cast_dtypes(before, request.by_column)
+        if not cast:
+            return
+        after = with_columns(spec, cast)
+        after = after._replace(traits=self._traits(after))
+        safe = request.consents or all(preserves(own, new) for own, new in cast.items())
+        # Columns that are not cast are shared, and so are the places of nulls.
+        aliases = cast.keys() != before or not _PARTS.isdisjoint(spec.traits)
+        effects = self.effects if safe else self.effects | {"narrow"}
+        keywords: dict[str, object] = {"columns": request.by_column}
+        yield self._made(spec, after, effects, keywords, aliases=aliases)
+
     def _step(  # noqa: PLR0917 - called in one place
         self,
         spec: Spec,
@@ -261,9 +289,11 @@ class ResolvedConversion:
             after,
             self.target,
             safe=conversion.checked or question.request.consents,
-            aliases=self.aliases,
+            aliases=self._shares(spec),
         )
         effects = self.effects
+        if not conversion.copies.isdisjoint(spec.traits):
+            effects |= _COPY
         if "transfer" in effects and is_host_part(device) and device_type(spec.device) == "cpu":
             effects = effects - {"transfer"} | {"copy"}  # the bytes stay on the host
         keywords: dict[str, object] = {}
@@ -271,6 +301,19 @@ class ResolvedConversion:
             keywords["dtype"] = after.element
         if "device" in conversion.changes:
             keywords["device"] = device
+        return self._made(spec, after, effects | derived if derived else effects, keywords)
+
+    def _made(
+        self,
+        spec: Spec,
+        after: Spec,
+        effects: frozenset[str],
+        keywords: dict[str, object],
+        *,
+        aliases: bool | None = None,
+    ) -> Step:
+        """Return the step with some effects and keywords; None: it shares memory as declared."""
+        conversion = self.conversion
         handed_off = self._handed_off(keywords)
         function, batch = self._function(), conversion.batch
         return Step(
@@ -278,11 +321,11 @@ class ResolvedConversion:
             self.provenance,
             spec,
             after,
-            effects | derived if derived else effects,
+            effects,
             conversion.cost.seconds(spec, after),
             conversion.cost.latency,
-            self.writes,
-            self.aliases,
+            not effects.isdisjoint(WRITING),
+            self._shares(spec) if aliases is None else aliases,
             partial(function, **keywords) if keywords else function,
             ("stream",) * conversion.stream + ("like",) * bool(conversion.like),
             self,
@@ -349,9 +392,15 @@ class ResolvedConversion:
             format=self.target.name, wrapped=wrapped, dtype=dtype, device=device, nbytes=nbytes
         )
 
+    def _shares(self, spec: Spec) -> bool:
+        """Tell whether the result of a value shares memory with it."""
+        kinds = self.conversion.shares_only
+        # What a table wraps is shared, whatever kinds its columns are.
+        return self.aliases and bool(not kinds or spec.wrapped or kinds & spec.traits)
+
     def _traits(self, spec: Spec) -> frozenset[str]:
         traits = spec.traits - self.drops
-        if not self.aliases:
+        if not self._shares(spec):
             kept = FORTRAN if self.copies_in_order else frozenset()
             traits -= MEMORY_TRAITS - kept
         else:

@@ -7,7 +7,7 @@ from collections.abc import Set
 from interop._model.conversion import Conversion
 from interop._model.dtype import preserves
 from interop._model.format import Format
-from interop._model.spec import LABELLED, Spec
+from interop._model.spec import ATTRIBUTES, LABELLED, Spec
 
 #: The traits of memory that must not be written to.
 WRITE_LOCKS = frozenset({"readonly", "immutable"})
@@ -41,7 +41,7 @@ def derived_effects(
     effects: frozenset[str] = frozenset()
     if not safe and _narrows(before, after):
         effects |= {"narrow"}
-    if not LABELLED.isdisjoint(before.traits - after.traits):
+    if not (LABELLED | ATTRIBUTES).isdisjoint(before.traits - after.traits):
         effects |= {"drop_labels"}
     if aliases and WRITE_LOCKS.isdisjoint(target.carries):
         if "immutable" in before.traits:

@@ -9,16 +9,18 @@ from interop._model.dtype import DTYPES, narrowed, promoted
 from interop._model.format import Format
 from interop._model.spec import (
     ATTRIBUTED,
-    COLUMN_TRAITS,
     DIVISIONS,
     FORTRAN,
     LABELLED,
     MEMORY_TRAITS,
+    NO_COLUMNS,
     NOMINAL,
     NONCONTIGUOUS,
     UNWRITABLE,
     WEAK,
     Spec,
+    column_dtypes,
+    with_columns,
 )
 from interop._request.keywords import WRITABLE
 from interop._request.request import Request
@@ -36,20 +38,25 @@ def goals(graph: Graph, spec: Spec, request: Request) -> dict[str, Goal]:
         is_kept = keeps_elements(spec, graph.formats[spec.wrapped or spec.format], target)
         is_kept = is_kept or _holds_elements(graph, spec, target)
         default = spec.dtype if is_kept else _default_dtype(spec, target, device)
-        dtype = request.dtype or default
+        columns = _cast(graph, spec, target, request)
+        dtype = columns.dtype if columns else request.dtype or default
         unchanged = name == spec.format and dtype == spec.dtype
         fits = name == spec.format or target.ndims is None or len(spec.shape) in target.ndims
-        unchanged |= is_kept and not request.dtype
+        unchanged |= is_kept and not (request.dtype and columns is None)
         holds = fits and (unchanged or dtype in held(graph, spec, target, device))
         if request.copy == WRITABLE and name != spec.format and graph.is_locked(name):
             continue
         carries = _carries(graph, spec, target, request)
+        if columns:
+            carries -= spec.traits - columns.traits
+            holds &= _new_dtypes(spec, columns) <= target.holds(device)
         if request.order == "F" and not (_has_order(target) and carries >= FORTRAN):
             continue
         if holds and target.home(device) == device:
             requires = _likeness(graph, spec, target, request)
             requires |= FORTRAN if request.order == "F" else frozenset()
             requires |= _kept_labels(graph, spec, target, request)
+            requires |= _kept_rows(graph, spec, target)
             goals[name] = Goal(dtype, device, carries, requires)
     ragged = graph.ragged(spec.format, request.formats) & goals.keys()
     return {name: goals[name] for name in goals if name not in ragged or ragged == goals.keys()}
@@ -91,6 +98,27 @@ def _likeness(graph: Graph, spec: Spec, target: Format, request: Request) -> fro
     return likeness if graph.divides(target.name, likeness) else frozenset()
 
 
+def _cast(graph: Graph, spec: Spec, target: Format, request: Request) -> Spec | None:
+    """Return the spec of a table with its columns cast, if the target is one; else None."""
+    are_tables = graph.formats[spec.format].is_table and target.is_table
+    if not (are_tables and request.by_column):
+        return None
+    if request.columns is None and not column_dtypes(spec) and NO_COLUMNS.isdisjoint(spec.traits):
+        return None  # nothing in it is a number, so that the dtype can be for nothing
+    return with_columns(spec, request.by_column)
+
+
+def _kept_rows(graph: Graph, spec: Spec, target: Format) -> frozenset[str]:
+    """Return the trait of a table without columns, which stays one, if its index is no column."""
+    are_tables = graph.formats[spec.format].is_table and target.is_table
+    return spec.traits & NO_COLUMNS if are_tables and "indexed" not in spec.traits else frozenset()
+
+
+def _new_dtypes(spec: Spec, cast: Spec) -> Set[str]:
+    """Return the dtypes of columns that are cast."""
+    return column_dtypes(cast) - column_dtypes(spec)
+
+
 def _kept_labels(graph: Graph, spec: Spec, target: Format, request: Request) -> frozenset[str]:
     """Return the trait of labels if a framework can keep them and no caller allows their loss.
 
@@ -115,15 +143,15 @@ def _carries(graph: Graph, spec: Spec, target: Format, request: Request) -> froz
     if request.order == "C" and _has_order(target):
         carries -= NONCONTIGUOUS | FORTRAN
     # With dtype= all columns must have that dtype, with a numbered device= all parts be on it.
-    if request.dtype:
+    is_table = graph.formats[spec.format].is_table and target.is_table
+    if request.dtype and not is_table:
         carries -= {"mixed", "several_dtypes"}
     return carries - DIVISIONS if ":" in (request.device or "") else carries
 
 
 def _has_order(target: Format) -> bool:
     """Tell whether the elements of a format lie in an order; the columns of tables lie apart."""
-    is_table = target.ndims == {2} and not COLUMN_TRAITS.isdisjoint(target.carries)
-    return target.is_dense and not is_table
+    return target.is_dense and not target.is_table
 
 
 def _default_dtype(spec: Spec, target: Format, device: str) -> str | None:

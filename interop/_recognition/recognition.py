@@ -19,7 +19,7 @@ from interop._model.blame import blame, failed, is_signal, unreadable
 from interop._model.extension import DtypeNames
 from interop._model.format import Format, Labels, package
 from interop._model.provenance import Provenance
-from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec, in_any_order
+from interop._model.spec import ATTRIBUTES, LABELLED, MEMORY_TRAITS, Spec, in_any_order
 from interop._model.typing import Value
 from interop.errors import (
     HandOffError,
@@ -333,7 +333,9 @@ class Recognition:
 
         A composite value also has the memory traits of its component arrays.
         """
-        traits = in_any_order(format_.carries) | (LABELLED if format_.labels else frozenset())
+        traits = in_any_order(format_.carries) | (
+            LABELLED | ATTRIBUTES if format_.labels else frozenset()
+        )
         components = self.formats.get(format_.component_format)
         return traits if components is None else traits | (components.carries & MEMORY_TRAITS)
 

@@ -303,7 +303,7 @@ def _impossible_conversion(conversion: Conversion) -> str:
             f"the effect {derived[0]!r}, which follows from the specs of the values on the way: "
             "interop adds it to every step that has it, so leave it out"
         )
-    if conversion.changes - {"dtype", "device"}:
+    if conversion.changes - {"dtype", "device", "columns"}:
         return f"changes={sorted(conversion.changes)}"
     if conversion.like - LIKENESS:
         return f"like={sorted(conversion.like)}; of {sorted(LIKENESS)} it is"

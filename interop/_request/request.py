@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from interop._model.dtype import DTYPES
 from interop._model.effect import COPYING, LOCKING
 from interop._model.text import keyword
 from interop._model.typing import CopyLike, OrderLike
@@ -16,6 +17,9 @@ from .policy import Policy, adjusted, effect_names
 
 #: The effects that a word of ``copy=`` forbids.
 _FORBIDDEN = {False: COPYING, WRITABLE: LOCKING}
+
+#: The dtypes of columns that a dtype for all of them is for.
+_COLUMNS = (*DTYPES, "untyped")
 
 
 class Request(NamedTuple):
@@ -38,6 +42,9 @@ class Request(NamedTuple):
         How the value in ``like=`` is divided over devices or processes, if it is.
     order : "C", "F" or None
         The order in which the elements of a dense result lie. None: any.
+    columns : tuple of pairs of str, or None
+        The dtypes of results by those of values, where a mapping or a kind names them: those of
+        the columns of a table. None: `dtype` is for all columns of numbers.
     """
 
     formats: tuple[str, ...]
@@ -48,6 +55,14 @@ class Request(NamedTuple):
     forbid: frozenset[str] = frozenset()
     like: frozenset[str] = frozenset()
     order: OrderLike = None
+    columns: tuple[tuple[str, str], ...] | None = None
+
+    @property
+    def by_column(self) -> dict[str, str]:
+        """The dtypes of columns of results by those of columns of numbers; see `cast_dtypes`."""
+        if self.columns is not None:
+            return dict(self.columns)
+        return dict.fromkeys(_COLUMNS, self.dtype) if self.dtype else {}
 
     @property
     def permitted(self) -> frozenset[str]:
@@ -62,7 +77,8 @@ class Request(NamedTuple):
     @property
     def consents(self) -> bool:
         """Whether the caller named the dtype, so that a cast to it is no loss."""
-        return self.dtype is not None and "narrow" not in self.policy.forbidden
+        named = self.dtype is not None or bool(self.columns)
+        return named and "narrow" not in self.policy.forbidden
 
     def step_keywords(self, keywords: Keywords) -> dict[str, object]:
         """Return the keywords of a call that its steps may take themselves."""

@@ -7,6 +7,7 @@ NumPy only inside functions.
 
 from __future__ import annotations
 
+from interop._model.spec import cast_dtypes
 from interop.kit.arrays import (
     COMPLEX,
     COPY,
@@ -36,6 +37,15 @@ from interop.kit.cast_errors import (
 )
 from interop.kit.codes import (
     refuse_codes,
+)
+from interop.kit.columns import (
+    ANY_DTYPES,
+    SEVERAL_DTYPES,
+    common_dtype,
+    gathered,
+    kinds_of_column,
+    streamed,
+    words_of_columns,
 )
 from interop.kit.dense_formats import (
     dense_format,
@@ -91,6 +101,7 @@ from interop.kit.wrapper_formats import (
 
 __all__ = [
     "ADDRESSES",
+    "ANY_DTYPES",
     "COMPLEX",
     "COPY",
     "CPU",
@@ -99,6 +110,7 @@ __all__ = [
     "EMPTY",
     "INTEGERS",
     "REALS",
+    "SEVERAL_DTYPES",
     "SMALL_LEAF",
     "STAGED_FROM",
     "CapsuleProducer",
@@ -107,6 +119,7 @@ __all__ = [
     "Export",
     "MemoryAt",
     "address",
+    "cast_dtypes",
     "cast_objects",
     "check_coordinates",
     "check_ends",
@@ -114,6 +127,7 @@ __all__ = [
     "check_offsets",
     "checked_cast",
     "checked_export",
+    "common_dtype",
     "dense_format",
     "device_of",
     "dtype_name",
@@ -121,8 +135,10 @@ __all__ = [
     "extent",
     "extents",
     "fetch_staged",
+    "gathered",
     "idle_cores",
     "inspect_once",
+    "kinds_of_column",
     "limit_threads",
     "memory_traits",
     "misfit",
@@ -138,9 +154,11 @@ __all__ = [
     "rising",
     "send_staged",
     "stream_handle",
+    "streamed",
     "stride_traits",
     "take_offer",
     "transfer",
     "unlocked",
+    "words_of_columns",
     "wrapper_format",
 ]

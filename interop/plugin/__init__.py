@@ -45,7 +45,7 @@ from interop._model.format import (
     itself,
 )
 from interop._model.spec import COLUMN_TRAITS, MEMORY_TRAITS, TRAITS, Spec, make_spec, size_class
-from interop._model.unary import Cast, Copy, Drop, Move
+from interop._model.unary import Cast, CastColumns, Copy, Drop, Move
 from interop._registry.hooks import API_VERSION, hookimpl
 from interop.errors import Declined
 
@@ -60,6 +60,7 @@ __all__ = [
     "Autodiff",
     "Branch",
     "Cast",
+    "CastColumns",
     "Components",
     "Container",
     "Conversion",

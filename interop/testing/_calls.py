@@ -9,6 +9,7 @@ from interop._execution.trace import trace
 from interop._model.device import matches
 from interop._model.effect import COPYING, LOSSES
 from interop._model.spec import (
+    COLUMN_TRAITS,
     FORTRAN,
     MEMORY_TRAITS,
     TRAITS,
@@ -293,8 +294,10 @@ class Caller:
         # Weak numbers are seen in the numbers, and whether columns are blocks in the lengths, which
         # plans do not know: each column of a frame of one row is one.
         extra = sorted(actual.traits - promised - LOCKED - {"weak", "block_columns"})
-        # A value may lie plainer in memory than promised, but its meaning must not change.
-        lost = sorted(promised - actual.traits - MEMORY_TRAITS - self._harmless(step))
+        # A value and its columns may lie plainer in memory than promised, but its meaning must not
+        # change.
+        plainer = MEMORY_TRAITS | COLUMN_TRAITS | self._harmless(step)
+        lost = sorted(promised - actual.traits - plainer)
         turned = step.after.traits & FORTRAN - step.before.traits
         if turned - actual.traits and not has_one_order(actual):
             return (

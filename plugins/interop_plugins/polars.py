@@ -10,9 +10,10 @@ are copied; a single column is shared like a Series.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Set
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from functools import cache, lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
+from io import BytesIO
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -20,21 +21,27 @@ from interop.errors import RefusedError, UnknownValueError
 from interop.kit import (
     COMPLEX,
     COPY,
-    DTYPE,
     EMPTY,
     INTEGERS,
     REALS,
+    SEVERAL_DTYPES,
     CastErrors,
+    cast_dtypes,
     cast_objects,
+    common_dtype,
     extents,
+    gathered,
     misfit,
     null_number,
+    streamed,
+    words_of_columns,
 )
 from interop.plugin import (
     COLUMN_TRAITS,
     DTYPES,
     MEMORY_TRAITS,
     Cast,
+    CastColumns,
     Conversion,
     Copy,
     Cost,
@@ -49,7 +56,6 @@ from interop.plugin import (
     Wrapper,
     hookimpl,
     itemsize,
-    preserves,
 )
 from interop.plugin.advanced import Advanced
 
@@ -84,7 +90,7 @@ _DTYPES = _SHARED | _BOOL
 #: The dtypes in which nulls can be filled: with NaN in floats, with 0 in others.
 _FILLED = _DTYPES | COMPLEX | frozenset(d for d in DTYPES if d.startswith(("bfloat", "float8")))
 #: The traits of a DataFrame whose common dtype in NumPy does not hold the numbers of each column.
-_SEVERAL = _MIXED | {"several_dtypes"} | {f"{dtype} columns" for dtype in _DTYPES}
+_SEVERAL = _MIXED | SEVERAL_DTYPES
 
 #: NumPy's names of the dtypes of numbers, by polars' names.
 _NAMES = {"Boolean": "bool"} | {
@@ -92,23 +98,21 @@ _NAMES = {"Boolean": "bool"} | {
 }
 _SHARED_NAMES = _NAMES.keys() - {"Boolean"}
 
-#: The kinds of columns that Polars copies.
-_COPIED_KINDS = COLUMN_TRAITS - {"bit_columns", "block_columns", "view_columns", "zoned_columns"}
-#: The dtypes of numbers that columns of other libraries may have.
-_COLUMN_DTYPES = _DTYPES | COMPLEX | {"longdouble", "clongdouble"}
-_ODD_COLUMNS = frozenset({"several_dtypes"}) | _UNTYPED
+#: The kinds of columns that Polars copies, and those of which it shares some memory.
+_SHARED_KINDS = frozenset({"bit_columns", "block_columns", "view_columns", "zoned_columns"})
+_COPIED_KINDS = COLUMN_TRAITS - _SHARED_KINDS | {"chunked", "lists", "nested"}
+_SHARED_KINDS |= {"text_columns", "large_text_columns", "list_columns"}
+_ODD_COLUMNS = SEVERAL_DTYPES | _UNTYPED
 _LABELLED = frozenset({"labelled"})
 #: The traits of the only column of a table if its rows are lists.
 _ROWS = frozenset(
     {"lists", "nested", "chunked", "null_rows", "lists_of_lists", "bits", "deep", "noncontiguous"}
 )
-#: The kinds of columns that a frame of truth values does not have.
-_NO_BITS = COLUMN_TRAITS - {"bit_columns"}
 #: The traits of a DataFrame with columns of any kind.
 _ANY_COLUMNS = _CARRIED | _SEVERAL | _UNKNOWN_DTYPE | _FORTRAN | COLUMN_TRAITS
 _ANY_COLUMNS |= _ODD_COLUMNS | {"indexed"}
 #: The traits of columns that have one dtype once they are cast.
-_KINDS = COLUMN_TRAITS | {"several_dtypes"}
+_KINDS = COLUMN_TRAITS | SEVERAL_DTYPES
 
 #: How many elements are written at a time.
 _PIECE = 2**18
@@ -299,14 +303,17 @@ def only_column_of_rows(frame: pl.DataFrame | pl.LazyFrame) -> pl.Series | None:
 def _inspect_frame(frame: pl.DataFrame) -> tuple[str, frozenset[str]]:
     """Return the common dtype of the columns, and their traits."""
     dtypes = {str(dtype) for dtype in frame.dtypes}
+    columns = zip(map(str, frame.dtypes), frame.columns, strict=True)
+    words = words_of_columns([column for column in columns if column[0] not in _NAMES])
+    names = frozenset(_NAMES[dtype] for dtype in dtypes & _NAMES.keys())
+    name, several = common_dtype(names, words)
     if not dtypes:
-        return "float64", _IMMUTABLE | _UNKNOWN_DTYPE | _SCATTERED
+        return name, _IMMUTABLE | _SCATTERED | several
     nulls = any(column.null_count() for column in frame.iter_columns())
     if others := dtypes - _NAMES.keys():
-        return _other_columns(frame), _IMMUTABLE | _other_traits(others, nulls)
-    name, mixed = _common_dtype(frozenset(_NAMES[dtype] for dtype in dtypes))
-    traits = _IMMUTABLE | mixed
-    if nulls or mixed or name == "bool" or not _is_one_block(frame):
+        return name, _IMMUTABLE | several | _other_traits(others, nulls)
+    traits = _IMMUTABLE | several
+    if nulls or several or name == "bool" or not _is_one_block(frame):
         traits |= _SCATTERED
     elif min(frame.shape) > 1:
         traits |= _FORTRAN
@@ -327,31 +334,6 @@ def _is_one_block(frame: pl.DataFrame) -> bool:
     except RuntimeError:
         return False
     return True
-
-
-def _other_columns(frame: pl.DataFrame) -> str:
-    """Name the columns that do not hold numbers, one for each dtype."""
-    columns: dict[str, str] = {}
-    for column, dtype in zip(frame.columns, frame.dtypes, strict=True):
-        if str(dtype) not in _NAMES:
-            columns.setdefault(str(dtype), column)
-    return ", ".join(f"{dtype} (column {column!r})" for dtype, column in columns.items())
-
-
-def _common_dtype(names: frozenset[str]) -> tuple[str, frozenset[str]]:
-    """Return the common dtype in NumPy, and the traits of several dtypes.
-
-    If it cannot hold the numbers of each, they are ``mixed`` and one for each dtype, so that a
-    refusal names them.
-    """
-    import numpy as np
-
-    if len(names) < 2:
-        return next(iter(names)), EMPTY
-    common: str = np.result_type(*map(np.dtype, names)).name
-    if all(preserves(name, common) for name in names):
-        return common, frozenset({"several_dtypes"})
-    return common, _MIXED | {"several_dtypes"} | {f"{name} columns" for name in names}
 
 
 # ---------------------------------------------------------------------- out of polars
@@ -616,19 +598,32 @@ def from_stream(value: Any) -> pl.Series:
 
 def _kinds_of_columns(frame: pl.DataFrame) -> frozenset[str]:
     """Return the traits of columns that other libraries' tables keep in another way."""
-    kinds = set()
-    for column in frame.iter_columns():
-        name = str(column.dtype)
-        if "Categorical" in name or "Enum" in name:
-            kinds.add("category_columns")
-        elif "String" in name or "Binary" in name:
-            kinds.add("view_columns")
-        elif name == "Boolean" or (name in _NAMES and column.null_count()):
-            kinds.add("bit_columns")
-        if column.n_chunks() != 1:
-            kinds.add("chunked_columns")
-        if name not in _NAMES or (name != "Boolean" and column.n_chunks() == 1):
-            kinds.add("block_columns")
+    columns = frame.iter_columns()
+    return frozenset().union(
+        *(_kinds(str(c.dtype), c.n_chunks() != 1, bool(c.null_count())) for c in columns)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _kinds(name: str, is_chunked: bool, has_nulls: bool) -> frozenset[str]:
+    """Return the traits of a column by the name of its dtype."""
+    kinds = {"chunked_columns"} if is_chunked else set()
+    is_time = name.startswith(("Datetime", "Duration"))
+    if "Categorical" in name or "Enum" in name:
+        return frozenset(kinds | {"category_columns"})
+    if name == "Object":
+        return frozenset({"object_columns"})
+    if "String" in name or "Binary" in name:
+        return frozenset(kinds | {"view_columns"})
+    if name == "Boolean" or (has_nulls and (is_time or name in _NAMES)):
+        kinds.add("bit_columns")
+    is_zoned = is_time and "time_zone=None" not in name and "time_zone=" in name
+    if is_zoned:
+        kinds.add("zoned_columns")
+    # Numbers and times in chunks are joined, and times with nulls written anew, by pandas.
+    is_joined = is_chunked and (is_time or name in _NAMES)
+    if not (is_joined or is_zoned or name in {"Boolean", "Null"} or (has_nulls and is_time)):
+        kinds.add("block_columns")
     return frozenset(kinds)
 
 
@@ -636,8 +631,26 @@ def copy_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a DataFrame of the same columns in new memory."""
     import polars as pl
 
+    if not frame.width:
+        return frame.clone()
     rows = pl.int_range(frame.height, eager=True)
-    return frame.select(pl.all().gather(rows))
+    if all(map(_is_plain, frame.dtypes)):
+        return frame.select(pl.all().gather(rows))
+    without_objects(frame)
+    file = BytesIO()  # Polars' copies of texts share them
+    frame.write_ipc_stream(file)
+    file.seek(0)
+    return pl.read_ipc_stream(file, use_pyarrow=False)
+
+
+def _is_plain(dtype: pl.DataType) -> bool:
+    """Return whether elements of a dtype are numbers or times, which a look-up copies."""
+    return str(dtype) in _NAMES or dtype.is_temporal() or dtype.is_decimal()
+
+
+def copy_series(series: pl.Series) -> pl.Series:
+    """Return a Series of the same name and elements in new memory."""
+    return copy_frame(series.to_frame()).to_series()
 
 
 def copy_lists(series: pl.Series) -> pl.Series:
@@ -648,15 +661,49 @@ def copy_lists(series: pl.Series) -> pl.Series:
 
 
 def recast(series: pl.Series, *, dtype: str) -> pl.Series:
-    """Return a Series of the same name in new memory, cast as NumPy casts."""
+    """Return a Series of the same name and nulls in new memory, cast as NumPy casts."""
     import polars as pl
 
-    return pl.Series(series.name, gather(series, dtype=dtype))
+    cast = pl.Series(series.name, gather(series, dtype=dtype))
+    if not series.null_count():
+        return cast
+    return pl.select(pl.when(series.is_not_null()).then(cast)).to_series().alias(series.name)
 
 
-def recast_frame(frame: pl.DataFrame, *, dtype: str) -> pl.DataFrame:
-    """Return a DataFrame of the same names in new memory, cast as NumPy casts."""
-    return _frame(gather_frame(frame, dtype=dtype), frame.columns)
+def cast_columns(frame: pl.DataFrame, *, columns: Mapping[str, str]) -> pl.DataFrame:
+    """Return a DataFrame whose columns of some dtypes have others, cast as NumPy casts.
+
+    The others are those of the frame. Nulls stay nulls.
+    """
+    import polars as pl
+
+    casts: list[pl.Expr | pl.Series] = []
+    dtypes = {dtype: _own_name(dtype) for dtype in frame.dtypes}
+    columns = cast_dtypes({*dtypes.values()} - {""}, columns)
+    for dtype, own in dtypes.items():
+        if (new := columns.get(own)) is None:
+            continue
+        if own == "untyped" or (own.startswith("float") and not new.startswith("float")):
+            # Which integer a float becomes is NumPy's to say.
+            chosen = frame.select(pl.col(dtype)).iter_columns()
+            casts += [recast(column, dtype=new) for column in chosen]
+        else:
+            other = _dtype_named(new)
+            casts.append(pl.col(dtype).cast(other, strict=False, wrap_numerical=True))
+    return frame.with_columns(casts)
+
+
+def _own_name(dtype: pl.DataType) -> str:
+    """Return the dtype of a column of numbers, or ``untyped`` of decimals."""
+    return _NAMES.get(str(dtype), "untyped" if dtype.is_decimal() else "")
+
+
+def _dtype_named(name: str) -> pl.DataType:
+    """Return the dtype of polars by NumPy's name."""
+    import polars as pl
+
+    own = next(own for own, other in _NAMES.items() if other == name)
+    return cast("pl.DataType", getattr(pl, own))
 
 
 # ---------------------------------------------------------------------- memory
@@ -665,21 +712,32 @@ def recast_frame(frame: pl.DataFrame, *, dtype: str) -> pl.DataFrame:
 def memory(series: pl.Series) -> Extents:
     """Return the addresses and lengths of the memory of the numbers of a Series, chunk by chunk.
 
-    Bits, and numbers of a Series with nulls, are shared by way of PyArrow alone.
+    That of others than plain numbers is told by PyArrow; () if it is not there.
     """
     elements, inner_shape = _elements(series.dtype)
-    chunks = [chunk for chunk in series.get_chunks() if chunk.len()]
     if elements in _SHARED_NAMES and not _has_nulls(series, inner_shape):
+        chunks = (chunk for chunk in series.get_chunks() if chunk.len())
         return extents(chunk.to_numpy() for chunk in chunks)
-    if elements not in _NAMES or "pyarrow" not in sys.modules:
+    return _memory_told_by_arrow(series.to_frame())
+
+
+def _memory_told_by_arrow(frame: pl.DataFrame) -> Extents:
+    """Return where all buffers of a DataFrame lie; () if that cannot be read."""
+    pa = sys.modules.get("pyarrow")
+    import polars as pl
+
+    if pa is None or pl.Object in frame.dtypes:
         return ()
-    buffers = (buffer for chunk in chunks for buffer in chunk.to_arrow().buffers())
-    return tuple((buffer.address, buffer.size) for buffer in buffers if buffer is not None)
+    arrays = [chunk for column in pa.table(frame).columns for chunk in column.chunks]
+    arrays += [a.dictionary for a in arrays if isinstance(a, pa.DictionaryArray)]
+    buffers = (buffer for array in arrays for buffer in array.buffers())
+    return tuple((b.address, b.size) for b in buffers if b is not None and b.size)
 
 
 def frame_memory(frame: pl.DataFrame) -> Extents:
-    """Return the addresses and lengths of the memory of the numbers of a DataFrame."""
-    return tuple(extent for column in frame.iter_columns() for extent in memory(column))
+    """Return the addresses and lengths of the memory of a DataFrame; () if one is unknown."""
+    columns = [memory(column) for column in frame.iter_columns()]
+    return tuple(extent for column in columns for extent in column) if all(columns) else ()
 
 
 def has_labels(value: pl.Series | pl.DataFrame) -> bool:
@@ -712,20 +770,35 @@ def give_labels(
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
     """Return the formats and the conversions."""
+    series, frame, lists = _formats()
     return [
-        *_formats(),
-        *_series_to_numpy(),
-        *_of_any_columns(_frames_to_numpy()),
+        *(series, frame, lists),
+        *_views(),
+        *gathered(series, gather, with_nulls=gather_with_nulls),
+        *gathered(
+            frame,
+            gather_frame,
+            if_exact=gather_if_exact,
+            with_nulls=gather_frame_with_nulls,
+            cost=_COLUMNS,
+        ),
         *_from_numpy(),
         *_lists(),
-        *_tables(),
+        streamed(
+            frame,
+            from_table,
+            copies=_COPIED_KINDS,
+            shares=_SHARED_KINDS,
+            adds={"bit_columns", "immutable"},
+            refuses={"odd_columns"},
+            adopt=adopt,
+        ),
         *_series_of_arrow(),
-        *_masks(),
         *_texts_and_dates(),
     ]
 
 
-def _formats() -> Iterable[Format]:
+def _formats() -> list[Format]:
     limits = Limits(unsupported_now=_unsupported, refusal_hints=_REFUSAL_HINTS)
     common = partial(
         Format,
@@ -816,39 +889,6 @@ def _lists_of(array: Array) -> pl.Series:
     return pl.Series(array).arr.to_list()
 
 
-def _of_any_columns(conversions: Iterable[Conversion]) -> Iterable[Conversion]:
-    """Yield conversions to one array, to which it does not matter how columns are kept."""
-    for conversion in conversions:
-        takes, drops = conversion.takes | _KINDS, conversion.drops | _KINDS
-        yield conversion._replace(takes=takes, drops=drops)
-
-
-def _tables() -> Iterable[Conversion]:
-    """Yield the conversions of tables, which keep the dtype of each column, nulls and names.
-
-    No cast is made, so that none of them is `narrow`.
-    """
-    gone = frozenset({"one_column"}) | _ROWS | MEMORY_TRAITS | COLUMN_TRAITS
-    gone -= _FORTRAN | {"bit_columns"}
-    gone |= frozenset(f"{dtype} columns" for dtype in _COLUMN_DTYPES) - _SEVERAL
-    anything = _CARRIED | _SEVERAL | _ODD_COLUMNS | _UNKNOWN_DTYPE | _LABELLED | gone
-    # Columns that lie side by side in a block still do so.
-    anything |= _FORTRAN | {"bit_columns", "indexed"}
-    make = partial(Conversion, "arrow_c_stream", "polars.dataframe", from_table)
-    make = partial(make, drops=gone - {"block_columns"}, shares=True, checked=True, ndims={2})
-    make = partial(make, adds=_IMMUTABLE | _SCATTERED)
-    shared = anything - _COPIED_KINDS
-    yield make(takes=shared, cost=Cost(4e-4), adopt=adopt, name="share_columns")
-    copied = partial(make, effects=COPY, cost=Cost(2e-3, 5e8))
-    bytes_, packed = frozenset({"byte_columns"}), _IMMUTABLE | _SCATTERED | {"bit_columns"}
-    # Columns that are one block are shared, and so are bits.
-    block, bit = frozenset({"block_columns"}), frozenset({"bit_columns"})
-    for some, others in ((block, EMPTY), (bit, block), (EMPTY, block | bit)):
-        taken = partial(copied, shares=bool(some), takes=anything - others - bytes_)
-        yield taken(requires=some, name="columns_to_polars")
-        yield taken(requires=bytes_ | some, adds=packed, name="pack_bytes_of_columns")
-
-
 def _series_of_arrow() -> Iterable[Conversion]:
     """Yield the conversions of Series to Arrow's arrays and back, which keep nulls and texts.
 
@@ -890,37 +930,6 @@ def _series_of_arrow() -> Iterable[Conversion]:
         adds=_IMMUTABLE,
         cost=Cost(3e-5),
         name="share_array_with_nulls",
-    )
-
-
-def _masks() -> Iterable[Conversion]:
-    """Yield the conversions of numbers with nulls to NumPy's masked arrays."""
-    make = partial(Conversion, target="numpy.ma", requires=_MASKED, effects=COPY)
-    yield make(
-        "polars.series",
-        function=series_to_masked,
-        takes=_IMMUTABLE,
-        dtypes=_SHARED,
-        adds=_READONLY,
-        shares=True,
-        cost=Cost(2e-5, 2e10),
-    )
-    gather = partial(make, changes=DTYPE, result=Result(dtypes=_DTYPES))
-    scattered = _IMMUTABLE | _SCATTERED
-    yield gather(
-        "polars.series",
-        function=gather_with_nulls,
-        takes=scattered,
-        drops=_SCATTERED,
-        cost=_GATHER,
-    )
-    yield gather(
-        "polars.dataframe",
-        function=gather_frame_with_nulls,
-        takes=scattered | COLUMN_TRAITS | _SEVERAL,
-        drops=_SCATTERED | COLUMN_TRAITS | _SEVERAL,
-        adds=_FORTRAN,
-        cost=_COLUMNS,
     )
 
 
@@ -972,93 +981,32 @@ def _texts_and_dates() -> Iterable[Conversion]:
     )
 
 
-def _series_to_numpy() -> Iterable[Conversion]:
-    make = partial(Conversion, "polars.series", "numpy")
-    yield make(
-        to_numpy,
-        dtypes=_SHARED,
+def _views() -> Iterable[Conversion]:
+    """Yield the conversions to NumPy that share memory."""
+    share = partial(Conversion, target="numpy", function=to_numpy, dtypes=_SHARED, adds=_READONLY)
+    yield share(
+        "polars.series",
         takes=_IMMUTABLE,
-        adds=_READONLY,
         cost=Cost(1.5e-6),
         fast_path=series_fast_path,
         name="series_to_numpy",
     )
-    yield make(
-        gather,
+    kinds = _IMMUTABLE | _FORTRAN | COLUMN_TRAITS | {"indexed"}
+    drops = COLUMN_TRAITS | {"indexed"}
+    yield share(
+        "polars.dataframe", takes=kinds, drops=drops, cost=Cost(4e-6), name="block_to_numpy"
+    )
+    yield Conversion(
+        "polars.series",
+        "numpy.ma",
+        series_to_masked,
+        requires=_MASKED,
+        effects=COPY,
         takes=_IMMUTABLE,
-        requires=_SCATTERED,
-        drops=_SCATTERED,
-        changes=DTYPE,
-        result=Result(dtypes=_DTYPES),
-        effects=COPY,
-        cost=_GATHER,
-        name="gather_series",
-    )
-    yield make(
-        gather,
-        takes=_IMMUTABLE | _SCATTERED,
-        requires=_MASKED,
-        drops=_MASKED | _SCATTERED,
-        changes=DTYPE,
-        result=Result(dtypes=_FILLED),
-        effects=COPY | {"drop_mask"},
-        cost=_GATHER,
-        name="fill_series_nulls",
-    )
-    yield from _decimals(make, gather, "series")
-
-
-def _frames_to_numpy() -> Iterable[Conversion]:
-    frame = partial(Conversion, "polars.dataframe", "numpy")
-    block = _IMMUTABLE | _FORTRAN
-    share = partial(frame, to_numpy, name="block_to_numpy", cost=Cost(4e-6))
-    yield share(dtypes=_SHARED, takes=block, adds=_READONLY)
-    make = partial(frame, adds=_FORTRAN, cost=_COLUMNS)
-    yield from _decimals(make, gather_frame, "dataframe")
-    cast = partial(make, gather_frame, changes=DTYPE, result=Result(dtypes=_DTYPES))
-    yield cast(
-        takes=_IMMUTABLE | _UNKNOWN_DTYPE,
-        requires=_SCATTERED,
-        drops=_SCATTERED | _UNKNOWN_DTYPE,
-        effects=COPY,
-        name="gather_dataframe",
-    )
-    yield cast(
-        takes=_IMMUTABLE | _SCATTERED,
-        result=Result(dtypes=_FILLED),
-        requires=_MASKED,
-        drops=_MASKED | _SCATTERED,
-        effects=COPY | {"drop_mask"},
-        name="fill_dataframe_nulls",
-    )
-    for verb, nulls, lost, dtypes in (
-        ("gather", EMPTY, EMPTY, _DTYPES),
-        ("fill", _MASKED, frozenset({"drop_mask"}), _FILLED),
-    ):
-        mixed = partial(
-            make,
-            takes=_IMMUTABLE | _SEVERAL,
-            requires=_MIXED | _SCATTERED | nulls,
-            drops=_SEVERAL | _SCATTERED | nulls,
-            effects=COPY | lost,
-        )
-        yield mixed(gather_frame, changes=DTYPE, result=Result(dtypes=dtypes), name=f"{verb}_mixed")
-        yield mixed(gather_if_exact, checked=True, cost=Cost(6e-5, 5e8), name=f"{verb}_if_exact")
-
-
-def _decimals(
-    make: Callable[..., Conversion], gather: Callable[..., Array], name: str
-) -> Iterable[Conversion]:
-    """Yield the conversions of decimals, for which there must be a dtype."""
-    held = frozenset(DTYPES) - {"complex32"}
-    cast = partial(make, gather, changes=DTYPE, result=Result(dtypes=held), cost=_OBJECTS)
-    cast = partial(cast, takes=_IMMUTABLE)
-    yield cast(requires=_UNTYPED, drops=_UNTYPED, effects=COPY, name=f"cast_{name}_of_decimals")
-    yield cast(
-        requires=_UNTYPED | _MASKED,
-        drops=_UNTYPED | _MASKED,
-        effects=COPY | {"drop_mask"},
-        name=f"fill_{name}_nulls_of_decimals",
+        dtypes=_SHARED,
+        adds=_READONLY,
+        shares=True,
+        cost=Cost(2e-5, 2e10),
     )
 
 
@@ -1085,12 +1033,18 @@ def _from_numpy() -> Iterable[Conversion]:
 
 
 def _series_casts() -> Iterable[Conversion]:
-    """Yield the casts of Series, which keep the names."""
-    make = partial(Cast, recast, takes=_IMMUTABLE, cost=_GATHER)
-    for traits in (EMPTY, _SCATTERED, _UNTYPED):
-        drop: dict[str, Any] = {"requires": traits, "drops": traits}
-        yield make(_SHARED, adds=_IMMUTABLE, **drop)
-        yield make(_BOOL, adds=_IMMUTABLE | _SCATTERED, name="recast_to_bits", **drop)
+    """Yield the casts of Series, which keep the names and the nulls."""
+    kept = _CARRIED - _SCATTERED
+    yield Copy(copy_series, takes=kept, requires=_NOT_NUMBERS, adds=_IMMUTABLE, cost=_GATHER)
+    make = partial(Cast, recast, cost=_GATHER)
+    for traits in (EMPTY, _SCATTERED, _UNTYPED, _MASKED, _MASKED | _UNTYPED):
+        drops = traits - _MASKED
+        takes = _IMMUTABLE | (_SCATTERED if traits & _MASKED else EMPTY)
+        adds = _IMMUTABLE | (_SCATTERED if traits & _MASKED else EMPTY)
+        yield make(_SHARED, requires=traits, drops=drops, takes=takes, adds=adds)
+        name = "recast_to_bits"
+        bits = adds | _SCATTERED
+        yield make(_BOOL, requires=traits, drops=drops, takes=takes, adds=bits, name=name)
 
 
 def _list_copies() -> Iterable[Conversion]:
@@ -1109,21 +1063,6 @@ def _frame_casts() -> Iterable[Conversion]:
     """Yield the steps within DataFrames, which keep the names; casts make one block of numbers."""
     adds = _IMMUTABLE | _SCATTERED
     yield Copy(copy_frame, takes=_ANY_COLUMNS, adds=adds, cost=_COLUMNS)
-    block = _IMMUTABLE | _FORTRAN
-    make = partial(Cast, recast_frame, takes=block | COLUMN_TRAITS, adds=block, cost=_COLUMNS)
-    bits = _IMMUTABLE | _SCATTERED | {"bit_columns"}
-    yield make(_SHARED, drops=COLUMN_TRAITS)
-    yield make(_BOOL, adds=bits, drops=_NO_BITS, name="recast_to_bits")
-    taken = _IMMUTABLE | _KINDS
-    scattered = partial(make, takes=taken | _UNKNOWN_DTYPE, requires=_SCATTERED)
-    mixed = partial(make, takes=taken | _SEVERAL, requires=_MIXED | _SCATTERED)
-    yield scattered(_SHARED, drops=_SCATTERED | _KINDS)
-    yield scattered(
-        _BOOL,
-        drops=_KINDS - {"bit_columns"},
-        adds=_IMMUTABLE | {"bit_columns"},
-        name="recast_to_bits",
+    yield CastColumns(
+        cast_columns, takes=_ANY_COLUMNS, drops=_FORTRAN | _SCATTERED, adds=adds, cost=_COLUMNS
     )
-    yield make(_SHARED, requires=_UNTYPED, drops=_UNTYPED | COLUMN_TRAITS)
-    yield mixed(_SHARED, drops=_SEVERAL | _SCATTERED | COLUMN_TRAITS)
-    yield mixed(_BOOL, drops=_SEVERAL | _NO_BITS, adds=bits, name="recast_to_bits")

@@ -407,7 +407,8 @@ def test_frames_without_columns_or_rows(shape):
         for keywords in ({}, {"copy": True}, {"dtype": "int16"}, {"dtype": "int16", "copy": True}):
             route = interop.plan(frame, to=to, **keywords)
             spec = interop.spec(interop.convert(frame, to=to, **keywords))
-            assert (route.result.dtype, spec.shape) == (keywords.get("dtype", dtype), shape)
+            wanted = dtype if "dataframe" in to and not shape[1] else keywords.get("dtype", dtype)
+            assert (route.result.dtype, spec.shape) == (wanted, shape)
             assert spec.dtype == route.result.dtype or "unknown_dtype" in spec.traits
 
 
@@ -597,7 +598,8 @@ def test_receipts_know_the_memory():
     for value, shared in cases:
         with interop.trace() as receipts:
             interop.convert(value, to="numpy")
-        assert receipts[0].aliased is shared
+        has_memory = not isinstance(value, pd.RangeIndex)  # whose numbers are computed
+        assert receipts[0].aliased is (shared if has_memory else None)
         assert interop.plan(value, to="numpy").aliases is shared
 
 

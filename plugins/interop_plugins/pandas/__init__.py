@@ -14,12 +14,23 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from interop.kit import COMPLEX, COPY, DTYPE, EMPTY, INTEGERS, REALS
+from interop.kit import (
+    COMPLEX,
+    COPY,
+    DTYPE,
+    EMPTY,
+    INTEGERS,
+    REALS,
+    SEVERAL_DTYPES,
+    gathered,
+    streamed,
+)
 from interop.plugin import (
     COLUMN_TRAITS,
     DTYPES,
     MEMORY_TRAITS,
     Cast,
+    CastColumns,
     Conversion,
     Copy,
     Cost,
@@ -64,18 +75,22 @@ _FILLED = _DTYPES | frozenset(d for d in DTYPES if d.startswith(("bfloat", "floa
 #: The dtypes of NumPy and ml_dtypes, in which objects are written.
 _HELD = frozenset(DTYPES) - {"complex32"}
 #: The traits of a DataFrame whose common dtype in NumPy does not hold the numbers of each column.
-_SEVERAL = _MIXED | {"several_dtypes"} | {f"{dtype} columns" for dtype in _DTYPES}
+_SEVERAL = _MIXED | SEVERAL_DTYPES
 
-#: The kinds of columns that pandas copies.
+#: The kinds of columns that pandas copies, and those of which it shares some memory.
 _COPIED_KINDS = frozenset(
-    {"bit_columns", "category_columns", "chunked_columns", "view_columns", "zoned_columns"}
+    {"bit_columns", "category_columns", "chunked_columns", "text_columns", "view_columns"}
+    | {"zoned_columns"}
+)
+_SHARED_KINDS = frozenset(
+    {"block_columns", "large_text_columns", "list_columns", "second_columns", "text_columns"}
 )
 #: The traits of columns of several dtypes, and of others than numbers.
-_ODD_COLUMNS = frozenset({"several_dtypes", "unknown_dtype"}) | _UNTYPED
+_ODD_COLUMNS = SEVERAL_DTYPES | {"unknown_dtype"} | _UNTYPED
 #: The trait of a DataFrame with an index that is a column elsewhere.
 _INDEXED = frozenset({"indexed"})
 #: The traits of columns that have one dtype once they are cast.
-_KINDS = COLUMN_TRAITS | {"several_dtypes"}
+_KINDS = COLUMN_TRAITS | SEVERAL_DTYPES
 _LABELLED = frozenset({"labelled"})
 #: The traits of the only column of a table if its rows are lists.
 _ROWS = frozenset(
@@ -112,6 +127,8 @@ _NULL_HINTS = {
 }
 _FRAME_HINTS = {
     **_NULL_HINTS,
+    "geometry": "x.to_wkb() makes bytes of geometries, x.to_arrow() a table of Arrow's, and the "
+    "get_coordinates() of its column a frame of numbers.",
     "not_numbers": "these are not plain numbers; choose columns of numbers "
     "(x.select_dtypes(['number', 'bool'], exclude='timedelta')), or turn the others into numbers "
     "in pandas first, column by column (pandas.to_numeric, astype, cat.codes). A column of rows "
@@ -131,6 +148,8 @@ def _hints(categorical: str) -> dict[str, str]:
     owner = "x" if categorical == "x" else "x.array"
     return {
         **_NULL_HINTS,
+        "geometry": "x.to_wkb() makes bytes of them, x.get_coordinates() a frame of numbers, and "
+        "x.to_arrow() an array of Arrow's.",
         "interval": f"{owner}.left and {owner}.right are the ends of its intervals.",
         "category": f"{categorical}.codes are the places of its values among the categories, -1 "
         f"if one is missing; x.astype({categorical}.categories.dtype) makes numbers of categories "
@@ -145,7 +164,32 @@ def _hints(categorical: str) -> dict[str, str]:
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
     """Return the formats and the conversions."""
-    return [*_formats(), *_conversions()]
+    formats = [*_formats()]
+    series, frame, index, array, _ = formats
+    return [
+        *formats,
+        *_views(),
+        *(step for vector in (series, index, array) for step in gathered(vector, arrays.gather)),
+        *gathered(
+            frame,
+            frames.gather_frame,
+            if_exact=frames.gather_if_exact,
+            with_nulls=tables.frame_to_masked,
+        ),
+        *_sparse(),
+        *_from_numpy(),
+        streamed(
+            frame,
+            tables.from_table,
+            copies=_COPIED_KINDS,
+            shares=_SHARED_KINDS,
+            adds={"byte_columns"},
+            cost=Cost(2e-3),
+        ),
+        *_masks(),
+        *_vectors_to_arrow(),
+        *elements.conversions(),
+    ]
 
 
 def _formats() -> Iterable[Format]:
@@ -215,63 +259,6 @@ def _formats() -> Iterable[Format]:
     ]
 
 
-def _conversions() -> Iterable[Conversion]:
-    """Yield the conversions to NumPy, to Arrow and back."""
-    yield from _of_any_columns(_to_arrays())
-    yield from _from_numpy()
-    yield from _tables()
-    yield from _masks()
-    yield from _vectors_to_arrow()
-    yield from elements.conversions()
-
-
-def _to_arrays() -> Iterable[Conversion]:
-    """Yield the conversions to NumPy's and SciPy's arrays."""
-    for name, latency in (("series", 2e-6), ("index", 4e-6), ("array", 4e-6)):
-        fast_path = arrays.series_fast_path if name == "series" else None
-        yield from _to_numpy(name, arrays.to_numpy, arrays.gather, latency, fast_path=fast_path)
-    yield from _to_numpy(
-        "dataframe",
-        frames.frame_to_numpy,
-        frames.gather_frame,
-        4e-6,
-        fast_path=frames.frame_fast_path,
-    )
-    yield from _mixed_columns_to_numpy()
-    yield from _sparse_to_scipy()
-
-
-def _of_any_columns(conversions: Iterable[Conversion]) -> Iterable[Conversion]:
-    """Yield conversions to one array, to which it does not matter how columns are kept."""
-    for conversion in conversions:
-        takes = conversion.takes | _KINDS | _INDEXED | _READONLY
-        drops = conversion.drops | _KINDS | _INDEXED
-        is_of_frames = conversion.source == "pandas.dataframe"
-        yield conversion._replace(takes=takes, drops=drops) if is_of_frames else conversion
-
-
-def _tables() -> Iterable[Conversion]:
-    """Yield the conversions of tables, which keep the dtype of each column, nulls and labels.
-
-    No cast is made, so that none of them is `narrow`.
-    """
-    gone = frozenset({"one_column", "unaligned"}) | _ROWS | COLUMN_TRAITS
-    anything = LAYOUT | _CARRIED | _SEVERAL | _ODD_COLUMNS | _LABELLED | gone
-    anything -= _ZERO_FILLED
-    make = partial(Conversion, "arrow_c_stream", "pandas.dataframe", tables.from_table)
-    make = partial(
-        make, drops=gone - {"block_columns"}, adds=_SCATTERED, shares=True, checked=True, ndims={2}
-    )
-    shared = anything - _COPIED_KINDS - _MASKED - {"unaligned", "chunked"}
-    yield make(takes=shared, cost=Cost(2e-3), name="share_columns")
-    copied = partial(make, effects=COPY, cost=Cost(2e-3, 5e8))
-    bits, unpacked = frozenset({"bit_columns"}), _SCATTERED | {"byte_columns"}
-    for blocks in (frozenset({"block_columns"}), EMPTY):  # which are shared
-        taken = partial(copied, shares=bool(blocks), takes=anything - {"block_columns"} - bits)
-        yield taken(requires=blocks, name="columns_to_pandas")
-        yield taken(requires=bits | blocks, adds=unpacked, name="unpack_bits_of_columns")
-
-
 def _masks() -> Iterable[Conversion]:
     """Yield the conversions of numbers with nulls to NumPy's masked arrays and back."""
     make = partial(Conversion, target="numpy.ma", requires=_MASKED)
@@ -284,17 +271,6 @@ def _masks() -> Iterable[Conversion]:
             cost=Cost(8e-6),
             name=f"{name}_to_masked",
         )
-    yield make(
-        "pandas.dataframe",
-        function=tables.frame_to_masked,
-        takes=_SCATTERED | COLUMN_TRAITS | _SEVERAL | _INDEXED,
-        drops=_SCATTERED | COLUMN_TRAITS | _SEVERAL | _INDEXED,
-        changes=DTYPE,
-        result=Result(dtypes=_DTYPES),
-        adds=_FORTRAN,
-        effects=COPY,
-        cost=_COLUMNS,
-    )
     numbers = (INTEGERS | REALS | {"bool"}) - {"float16"}
     back = partial(Conversion, "numpy.ma", requires=_MASKED, takes=_COMPUTABLE, dtypes=numbers)
     yield back("pandas.series", tables.from_masked, cost=Cost(2e-5))
@@ -342,78 +318,30 @@ def _vectors_to_arrow() -> Iterable[Conversion]:
         yield chunks(**masked, dtypes=half)
 
 
-def _to_numpy(
-    name: str,
-    view: Callable[..., Array],
-    gather: Callable[..., Array],
-    latency: float,
-    *,
-    fast_path: FastPath | None = None,
-) -> Iterable[Conversion]:
-    make = partial(Conversion, f"pandas.{name}", "numpy")
-    yield make(
-        view,
-        takes=LAYOUT | {"immutable"},
-        adds=_READONLY,
-        cost=Cost(latency),
-        fast_path=fast_path,
-        name=f"{name}_to_numpy",
-    )
-    # The result has the order that pandas keeps: columns are contiguous, and rows are not.
-    write = partial(make, adds=_FORTRAN if name == "dataframe" else EMPTY, cost=_GATHER)
-    yield write(
-        gather,
-        takes=UNKNOWN_DTYPE,
-        requires=_SCATTERED,
-        drops=_SCATTERED | UNKNOWN_DTYPE,
-        changes=DTYPE,
-        result=Result(dtypes=_DTYPES),
-        effects=COPY,
-        name=f"gather_{name}",
-    )
-    yield write(
-        gather,
-        takes=LAYOUT | _SCATTERED,
-        requires=_MASKED,
-        drops=_MASKED | _SCATTERED,
-        changes=DTYPE,
-        result=Result(dtypes=_FILLED),
-        effects=COPY | {"drop_mask"},
-        name=f"fill_{name}_nulls",
-    )
-    densify = partial(
-        write,
-        gather,
-        takes=_SCATTERED | _SEVERAL | {"zero_fill"},
-        drops=_ZERO_FILLED | _SCATTERED | _SEVERAL | _MASKED,
-        changes=DTYPE,
-    )
-    yield densify(
-        requires=_SPARSE,
-        result=Result(dtypes=_DTYPES),
-        effects=COPY | {"densify"},
-        name=f"densify_{name}",
-    )
-    if name == "dataframe":  # whose other columns may have nulls
-        yield densify(
-            requires=_SPARSE | _MASKED,
-            result=Result(dtypes=_FILLED),
-            effects=COPY | {"densify", "drop_mask"},
-            name="densify_and_fill_nulls",
-        )
-    cast = partial(write, gather, changes=DTYPE, result=Result(dtypes=_HELD), cost=_OBJECTS)
-    yield cast(requires=_UNTYPED, drops=_UNTYPED, effects=COPY, name=f"cast_{name}_of_objects")
-    yield cast(
-        requires=_UNTYPED | _MASKED,
-        drops=_UNTYPED | _MASKED,
-        effects=COPY | {"drop_mask"},
-        name=f"fill_{name}_nulls_of_objects",
+def _views() -> Iterable[Conversion]:
+    """Yield the conversions to NumPy that share memory."""
+    share = partial(Conversion, target="numpy", takes=LAYOUT | {"immutable"}, adds=_READONLY)
+    for name, latency in (("series", 2e-6), ("index", 4e-6), ("array", 4e-6)):
+        fast_path = arrays.series_fast_path if name == "series" else None
+        view = partial(share, f"pandas.{name}", function=arrays.to_numpy, fast_path=fast_path)
+        yield view(cost=Cost(latency), name=f"{name}_to_numpy")
+    kinds = COLUMN_TRAITS | _INDEXED
+    yield share(
+        "pandas.dataframe",
+        function=frames.frame_to_numpy,
+        takes=LAYOUT | {"immutable"} | kinds,
+        drops=kinds,
+        cost=Cost(4e-6),
+        fast_path=frames.frame_fast_path,
+        name="dataframe_to_numpy",
     )
 
 
-def _sparse_to_scipy() -> Iterable[Conversion]:
-    """Yield the conversions of sparse columns that zeros fill up."""
-    make = partial(
+def _sparse() -> Iterable[Conversion]:
+    """Yield the conversions of sparse columns to dense arrays, and of those that zeros fill up."""
+    dense = partial(Conversion, target="numpy", requires=_SPARSE, effects=COPY | {"densify"})
+    dense = partial(dense, cost=_GATHER, changes=DTYPE, result=Result(dtypes=_DTYPES))
+    csc = partial(
         Conversion,
         requires=_ZERO_FILLED,
         drops=_ZERO_FILLED | _SCATTERED,
@@ -422,50 +350,42 @@ def _sparse_to_scipy() -> Iterable[Conversion]:
         cost=Cost(5e-5, 2e9),
     )
     for name in ("series", "index", "array"):
-        yield make(f"pandas.{name}", "scipy.coo", arrays.to_coo, name=f"sparse_{name}_to_coo")
-    yield make(
+        source, names = f"pandas.{name}", (f"densify_{name}", f"sparse_{name}_to_coo")
+        yield dense(
+            source, function=arrays.gather, takes={"zero_fill"}, drops=_ZERO_FILLED, name=names[0]
+        )
+        yield csc(source, "scipy.coo", arrays.to_coo, name=names[1])
+    yield csc(
         "pandas.dataframe",
         "scipy.csc",
         frames.to_csc,
-        takes=_SCATTERED,
+        takes=_SCATTERED | _KINDS | _INDEXED,
+        drops=_ZERO_FILLED | _SCATTERED | _KINDS | _INDEXED,
         name="sparse_columns_to_csc",
     )
-
-
-def _mixed_columns_to_numpy() -> Iterable[Conversion]:
-    """Yield the conversions of columns whose common dtype cannot hold the numbers of all."""
-    make = partial(Conversion, "pandas.dataframe", "numpy", adds=_FORTRAN)
-    mixed, drops = _MIXED | _SCATTERED, _SEVERAL | _SCATTERED
-    gather = partial(make, frames.gather_frame, takes=_SEVERAL, changes=DTYPE, cost=_GATHER)
-    yield gather(
-        requires=mixed,
+    drops = _ZERO_FILLED | _SCATTERED | _SEVERAL | _MASKED | _KINDS | _INDEXED
+    frame = partial(
+        dense, "pandas.dataframe", function=frames.gather_frame, takes=drops | LAYOUT, drops=drops
+    )
+    frame = partial(frame, adds=_FORTRAN)
+    losing = COPY | {"densify", "drop_mask"}
+    nulls = partial(frame, requires=_SPARSE | _MASKED, effects=losing, takes=drops | LAYOUT)
+    yield nulls(result=Result(dtypes=_FILLED), name="densify_and_fill_nulls")
+    frame = partial(frame, takes=drops - _MASKED | LAYOUT)
+    yield frame(name="densify_dataframe")
+    yield Conversion(
+        "pandas.dataframe",
+        "numpy",
+        frames.gather_if_exact,
+        takes=drops - _MASKED | LAYOUT,
+        requires=_MIXED | _SPARSE,
         drops=drops,
-        result=Result(dtypes=_NUMBERS),
-        effects=COPY,
-        name="gather_mixed_columns",
+        adds=_FORTRAN,
+        effects=COPY | {"densify"},
+        checked=True,
+        cost=Cost(6e-5, 5e9),
+        name="densify_if_exact",
     )
-    yield gather(
-        requires=mixed | _MASKED,
-        drops=drops | _MASKED,
-        result=Result(dtypes=_FILLED),
-        effects=COPY | {"drop_mask"},
-        name="fill_mixed_columns_nulls",
-    )
-    for verb, trait, lost in (
-        ("gather", EMPTY, EMPTY),
-        ("fill", _MASKED, {"drop_mask"}),
-        ("densify", _SPARSE, {"densify"}),
-    ):
-        yield make(
-            frames.gather_if_exact,
-            takes=_SEVERAL | {"zero_fill"},
-            requires=mixed | trait,
-            drops=drops | _ZERO_FILLED | trait,
-            effects=COPY | lost,
-            checked=True,
-            cost=Cost(6e-5, 5e9),
-            name=f"{verb}_columns_if_exact",
-        )
 
 
 def _from_numpy() -> Iterable[Conversion]:
@@ -483,45 +403,27 @@ def _from_numpy() -> Iterable[Conversion]:
 
 
 def _copy_and_casts(
-    copy: Callable[..., Any],
-    cast: Callable[..., Any] | None = None,
-    cost: Cost = _GATHER,
-    adds: frozenset[str] = EMPTY,
-    kinds: frozenset[str] = EMPTY,
+    copy: Callable[..., Any], cast: Callable[..., Any] | None = None
 ) -> Iterable[Conversion]:
-    """Yield the copy and the casts, which keep the labels; of a frame with columns of any kind."""
-    taken = _COPIED | _ODD_COLUMNS | kinds | _INDEXED
-    if kinds:  # columns of elements that are repeated are copied as rows
-        repeated, rows = frozenset({"broadcast"}), adds | {"strided_columns"}
-        quick = Cost(5e-6, 2e10)
-        yield Copy(
-            copy, takes=taken, requires=repeated, adds=rows, cost=quick, name="copy_repeated"
-        )
-        taken -= repeated
-    yield Copy(copy, takes=taken, adds=adds, cost=Cost(5e-6, 2e10))
+    """Yield the copy and the casts of a vector, which keep the labels and the nulls."""
+    yield Copy(copy, takes=_COPIED | _ODD_COLUMNS, cost=Cost(5e-6, 2e10))
     if cast:
-        taken = LAYOUT | UNKNOWN_DTYPE | kinds | _INDEXED
-        for to, bytes_ in _targets(kinds):
-            name = f"{cast.__name__}_to_bools" if bytes_ else ""
-            make = partial(Cast, cast, to, takes=taken, adds=adds | bytes_, cost=cost, name=name)
-            yield make(drops=kinds - bytes_)
-            yield make(requires=_SCATTERED, drops=_SCATTERED | kinds - bytes_)
-            yield make(requires=_UNTYPED, drops=_UNTYPED | kinds - bytes_, cost=_OBJECTS)
-
-
-def _targets(kinds: frozenset[str]) -> Iterable[tuple[frozenset[str], frozenset[str]]]:
-    """Yield the dtypes of casts, and the traits that columns get; only frames tell kinds apart."""
-    if not kinds:
-        return [(_NUMBERS, EMPTY)]
-    return [(_NUMBERS - {"bool"}, EMPTY), (frozenset({"bool"}), frozenset({"byte_columns"}))]
+        make = partial(Cast, cast, _NUMBERS, takes=LAYOUT | UNKNOWN_DTYPE, cost=_GATHER)
+        for traits in (EMPTY, _SCATTERED, _UNTYPED):
+            yield make(requires=traits, drops=traits)
+        nulls = partial(Cast, cast, _NUMBERS - COMPLEX, takes=LAYOUT | _SCATTERED, cost=_GATHER)
+        for traits in (_MASKED, _MASKED | _UNTYPED):
+            yield nulls(requires=traits, drops=_SCATTERED | traits - _MASKED)
 
 
 def _frame_steps() -> Iterable[Conversion]:
-    cast_frame, gaps = frames.cast_frame, _NONCONTIGUOUS
-    yield from _copy_and_casts(frames.copy_frame, cast_frame, _COLUMNS, gaps, _KINDS)
-    mixed, drops = _MIXED | _SCATTERED, _SEVERAL | _SCATTERED | COLUMN_TRAITS
-    taken = _SEVERAL | COLUMN_TRAITS | _READONLY | _INDEXED
-    for to, bytes_ in _targets(COLUMN_TRAITS):
-        name = "cast_frame_to_bools" if bytes_ else ""
-        cast = partial(Cast, cast_frame, to, adds=gaps | bytes_, cost=_COLUMNS, name=name)
-        yield cast(takes=taken, requires=mixed, drops=drops - bytes_)
+    """Yield the copies and the cast of frames, which keep labels, nulls and columns of any kind."""
+    taken = _COPIED | _ODD_COLUMNS | _KINDS | _INDEXED
+    # Columns of elements that are repeated are copied as rows.
+    repeated, rows = frozenset({"broadcast"}), _NONCONTIGUOUS | {"strided_columns"}
+    quick, copy = Cost(5e-6, 2e10), frames.copy_frame
+    yield Copy(copy, takes=taken, requires=repeated, adds=rows, cost=quick, name="copy_repeated")
+    yield Copy(copy, takes=taken - repeated, adds=_NONCONTIGUOUS, cost=quick)
+    adds = _SCATTERED | {"block_columns", "byte_columns"}
+    cast = partial(CastColumns, frames.cast_columns, drops=LAYOUT, adds=adds, cost=_COLUMNS)
+    yield cast(takes=(taken | LAYOUT) - _ZERO_FILLED)

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from interop.kit import CastErrors, cast_objects, check_coordinates, extents, null_number, real_part
 from interop.plugin import Declined
 
-from .describe import is_arrow, is_sparse, is_untyped, number_name, storage
+from .describe import (
+    chunks_of,
+    in_arrow,
+    is_arrow,
+    is_shared_by_copies,
+    is_sparse,
+    is_untyped,
+    number_name,
+    storage,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -196,7 +205,7 @@ def to_array(array: Array) -> pd.arrays.NumpyExtensionArray:
 
 def copy_series(series: pd.Series) -> pd.Series:
     """Return a copy with the labels."""
-    if not is_arrow(series.dtype):
+    if not is_shared_by_copies(series.dtype):
         return series.copy(deep=True)
     numbers = copy_array(storage(series))
     copied = series._constructor(numbers, index=series.index, copy=False)
@@ -207,20 +216,36 @@ def copy_index(index: pd.Index) -> pd.Index:
     """Return a copy with the names."""
     import pandas as pd
 
-    if not is_arrow(index.dtype):
+    if not is_shared_by_copies(index.dtype):
         return index.copy(deep=True)
     return pd.Index(copy_array(storage(index)), name=index.name, copy=False)
 
 
 def copy_array(array: Storage) -> Storage:
     """Return a copy. pandas' own copies of what lies in Arrow's memory share that memory."""
-    if not is_arrow(array.dtype):
+    import pandas as pd
+
+    if isinstance(array.dtype, pd.CategoricalDtype):
+        dtype = pd.CategoricalDtype(copy_index(array.categories), array.ordered)
+        return pd.Categorical.from_codes(array.codes.copy(), dtype=dtype)
+    if not in_arrow(array.dtype):
         return array.copy()
+    chunked = _copied(chunks_of(array.__arrow_array__()))
+    if is_arrow(array.dtype):
+        return type(array)(chunked)
+    return array.dtype.__from_arrow__(chunked)
+
+
+def _copied(chunked: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return chunks in memory of their own: Arrow's copies of texts and lists share some."""
     import pyarrow as pa
 
-    chunked = array.__arrow_array__()
-    chunks = [pa.concat_arrays(chunked.chunks)] if chunked.num_chunks else []
-    return type(array)(pa.chunked_array(chunks, chunked.type))
+    table = pa.table({"": chunked})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    with pa.ipc.open_stream(sink.getvalue()) as reader:
+        return reader.read_all().column(0)
 
 
 def copy_rows(vector: Vector) -> Vector:
@@ -236,12 +261,44 @@ def copy_rows(vector: Vector) -> Vector:
 
 
 def cast_series(series: pd.Series, *, dtype: str) -> pd.Series:
-    """Return a Series of another dtype with the same labels, cast as NumPy casts."""
+    """Return a Series of another dtype with the same labels and nulls, cast as NumPy casts."""
+    cast = series._constructor(cast_array(storage(series), dtype), index=series.index, copy=False)
+    return cast.__finalize__(series)
+
+
+def cast_array(array: Storage, dtype: str) -> Storage:
+    """Return the numbers of an array in another dtype, with the same nulls.
+
+    Those with nulls are nullable, as pandas has them, or are Arrow's.
+    """
+    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
+    import numpy as np
     import pandas as pd
 
-    numbers = gather(series, dtype=dtype)
-    cast = pd.Series(numbers, index=series.index, name=series.name, copy=False)
-    return cast.__finalize__(series)
+    nulls = array.isna() if is_arrow(array.dtype) or hasattr(array, "_mask") else None
+    numbers = np.empty(array.shape, dtype)
+    write(numbers, array)
+    if nulls is None or not nulls.any():
+        return numbers
+    if numbers.dtype.kind not in "biuf" or numbers.dtype.itemsize not in {1, 2, 4, 8}:
+        msg = f"pandas has no nulls in {dtype}"
+        raise Declined(msg)
+    if numbers.dtype == np.float16:  # of which pandas has none with nulls
+        import pyarrow as pa
+
+        return pd.arrays.ArrowExtensionArray(pa.array(numbers, mask=nulls))
+    return nullable(numbers, nulls)
+
+
+def nullable(numbers: Array, nulls: Array) -> Storage:
+    """Return numbers and the places of their nulls as pandas' nullable array over both."""
+    import numpy as np
+    import pandas as pd
+
+    if numbers.dtype == np.bool_:
+        return pd.arrays.BooleanArray(numbers, nulls)
+    kind = pd.arrays.IntegerArray if numbers.dtype.kind in "iu" else pd.arrays.FloatingArray
+    return kind(numbers, nulls)
 
 
 # ---------------------------------------------------------------------- memory
@@ -257,15 +314,28 @@ def memory(vector: Vector) -> tuple[tuple[int, int], ...]:
 
 
 def storage_memory(array: Storage) -> tuple[tuple[int, int], ...]:
-    """Return the addresses and lengths of the memory of an array of numbers and of its mask."""
-    if not number_name(array.dtype):
-        return ()
-    if is_arrow(array.dtype):
-        buffers = [buffer for chunk in array.__arrow_array__().chunks for buffer in chunk.buffers()]
-        used = (buffer for buffer in buffers if buffer is not None and buffer.size)
-        return tuple((buffer.address, buffer.size) for buffer in used)
+    """Return the addresses and lengths of the memory of an array and of its mask, if it tells."""
+    import numpy as np
+    import pandas as pd
+
+    if in_arrow(array.dtype):
+        return _memory_of_chunks(chunks_of(array.__arrow_array__()))
+    if isinstance(array.dtype, pd.CategoricalDtype):
+        inner = memory(array.categories)
+        return extents((array.codes,)) + inner if inner else ()
+    array = getattr(array, "_ndarray", array)
     if hasattr(array, "_mask"):
         return extents((array._data, array._mask))
     if is_sparse(array.dtype):
         return extents((array.sp_values,))
-    return extents((array,))
+    return extents((array,)) if isinstance(array, np.ndarray) else ()
+
+
+def _memory_of_chunks(chunked: pa.ChunkedArray) -> tuple[tuple[int, int], ...]:
+    """Return the addresses and lengths of all buffers of chunks."""
+    import pyarrow as pa
+
+    arrays = list(chunked.chunks)
+    arrays += [chunk.dictionary for chunk in arrays if isinstance(chunk, pa.DictionaryArray)]
+    buffers = (buffer for array in arrays for buffer in array.buffers())
+    return tuple((b.address, b.size) for b in buffers if b is not None and b.size)

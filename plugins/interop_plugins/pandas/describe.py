@@ -7,7 +7,7 @@ some views and not others. So nothing here relies on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from functools import cache
 from math import isnan, prod
 from numbers import Number
@@ -16,8 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import interop
 from interop.errors import InteropError
-from interop.kit import EMPTY, dtype_name, memory_traits
-from interop.plugin import DTYPES, Spec, itemsize, preserves
+from interop.kit import (
+    EMPTY,
+    common_dtype,
+    dtype_name,
+    kinds_of_column,
+    memory_traits,
+    words_of_columns,
+)
+from interop.plugin import DTYPES, Spec, itemsize
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,11 +47,12 @@ LAYOUT = frozenset(
     | {"unaligned", "byteswapped", "readonly"}
 )
 
+#: The trait of labels for which few libraries have a place.
+_ATTRIBUTES = frozenset({"attributes"})
 #: The trait of a DataFrame without columns: numbers that are not there have no dtype.
 UNKNOWN_DTYPE = frozenset({"unknown_dtype"})
 
-_MASKED, _MIXED = frozenset({"masked"}), frozenset({"mixed"})
-_INDEXED, _SEVERAL = frozenset({"indexed"}), frozenset({"several_dtypes"})
+_MASKED, _INDEXED = frozenset({"masked"}), frozenset({"indexed"})
 _SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
 _UNTYPED = _NOT_NUMBERS | {"untyped"}
 #: The trait of lists that no format of numbers takes.
@@ -66,6 +74,8 @@ def describe(vector: Vector) -> Spec:
     """Return the spec of a Series or an extension array; one of rows is described as they are."""
     array = storage(vector)
     facts = inspect_array(array)
+    if hasattr(vector, "index") and (vector.attrs or not _is_plain(vector.index)):
+        facts = facts._replace(traits=facts.traits | _ATTRIBUTES)
     if facts.traits >= _NOT_NUMBERS and (spec := _describe_rows(array)) is not None:
         return spec
     return _spec(vector, facts)
@@ -89,6 +99,8 @@ def describe_frame(frame: pd.DataFrame) -> Spec:
     facts = inspect_frame(frame)
     traits = facts.traits | kinds_of_columns(frame)
     is_indexed = not isinstance(frame.index, pd.RangeIndex)
+    if frame.attrs:
+        traits |= _ATTRIBUTES
     return _spec(frame, facts._replace(traits=traits | _INDEXED if is_indexed else traits))
 
 
@@ -96,6 +108,13 @@ def _spec(value: Vector | pd.DataFrame, facts: Facts) -> Spec:
     shape = value.shape
     nbytes = prod(shape) * itemsize(facts.dtype)
     return Spec(_format_name(value), facts.dtype, "cpu", shape, facts.traits, nbytes)
+
+
+def _is_plain(index: pd.Index) -> bool:
+    """Return whether an index counts from 0, as that of every new object."""
+    import pandas as pd
+
+    return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
 
 
 def _format_name(value: Vector | pd.DataFrame) -> str:
@@ -337,13 +356,13 @@ def inspect_frame(frame: pd.DataFrame) -> Facts:
         name = number_name(block.dtype)
         return Facts(name, layout(block)) if name else _not_numbers(frame)
     names = [number_name(dtype) for dtype in frame.dtypes]
-    if not names:
-        return Facts("float64", _SCATTERED | UNKNOWN_DTYPE)
     if not all(names):
         return _not_numbers(frame)
     if len(names) == 1:
         return inspect_array(next(column_arrays(frame)))
-    name, mixed = _common_dtype(frozenset(names))
+    name, mixed = common_dtype(frozenset(names))
+    if not names:
+        return Facts(name, _SCATTERED | mixed)
     facts = [inspect_array(array).traits for array in column_arrays(frame)]
     traits = _SCATTERED | mixed | (frozenset().union(*facts) & (_MASKED | {"sparse", "readonly"}))
     return Facts(name, traits | frozenset.intersection(*facts) & {"zero_fill"})
@@ -362,15 +381,15 @@ def column_arrays(frame: pd.DataFrame) -> Iterator[Storage]:
 
 def _not_numbers(frame: pd.DataFrame) -> Facts:
     """Name the columns that do not hold numbers, one for each dtype."""
-    columns: dict[str, object] = {}
-    for column, dtype in frame.dtypes.items():
-        if not number_name(dtype):
-            columns.setdefault(str(dtype), column)
-    names = ", ".join(f"{dtype} (column {column!r})" for dtype, column in columns.items())
-    others = [dtype for dtype in frame.dtypes if not number_name(dtype)]
+    dtypes = dict.fromkeys(frame.dtypes)
+    others = [dtype for dtype in dtypes if not number_name(dtype)]
+    words = words_of_columns(
+        [(str(dtype), name) for name, dtype in frame.dtypes.items() if not number_name(dtype)]
+    )
+    words, traits = common_dtype(frozenset(filter(None, map(number_name, dtypes))), words)
     if not all(map(is_untyped, others)):
-        return Facts(names, _NOT_NUMBERS)
-    return Facts(names, _UNTYPED.union(*map(_nulls, column_arrays(frame))))
+        return Facts(words, traits | _NOT_NUMBERS)
+    return Facts(words, traits | _UNTYPED.union(*map(_nulls, column_arrays(frame))))
 
 
 def _nulls(array: Storage) -> frozenset[str]:
@@ -378,60 +397,55 @@ def _nulls(array: Storage) -> frozenset[str]:
     return inspect_array(array).traits & _MASKED
 
 
-def _common_dtype(names: frozenset[str]) -> tuple[str, frozenset[str]]:
-    """Return the common dtype in NumPy, and the traits of several dtypes.
-
-    If it cannot hold the numbers of each, they are ``mixed`` and one for each dtype, so that a
-    refusal names them.
-    """
-    import numpy as np
-
-    if len(names) < 2:
-        return next(iter(names)), EMPTY
-    common = number_name(np.result_type(*map(np.dtype, names)))
-    if all(preserves(name, common) for name in names):
-        return common, _SEVERAL
-    return common, _SEVERAL | _MIXED | {f"{name} columns" for name in names}
-
-
 # ---------------------------------------------------------------------- kinds of columns
 
 
 def kinds_of_columns(frame: pd.DataFrame) -> frozenset[str]:
     """Return the traits of columns that Arrow keeps in another way, or other libraries do."""
-    return frozenset(kind for block in frame._mgr.blocks for kind in _kinds(block.values))
+    return frozenset().union(*(_kinds(block.values) for block in frame._mgr.blocks))
 
 
-def _kinds(values: Storage) -> Iterator[str]:
-    """Yield the traits of an extension array, or of an array of columns that lie in its rows."""
+def _kinds(values: Storage) -> Set[str]:
+    """Return the traits of an extension array, or of an array of columns that lie in its rows."""
     import numpy as np
     import pandas as pd
 
     dtype = values.dtype
-    if isinstance(dtype, pd.DatetimeTZDtype):
-        yield "zoned_columns"
-    if is_arrow(dtype) or getattr(dtype, "storage", "") == "pyarrow":
-        chunked = values.__arrow_array__()
-        yield "block_columns"
-        yield from _kinds_of_chunks(chunks_of(chunked))
-    elif isinstance(dtype, pd.CategoricalDtype):
-        yield from ("block_columns", "category_columns")
-    elif hasattr(values, "_mask"):
-        if number_name(dtype) == "bool" or values._mask.any():
-            yield "byte_columns"
-        if number_name(dtype) != "bool" and values._data.strides[-1] == values._data.itemsize:
-            yield "block_columns"
-    elif is_sparse(dtype):
-        yield "object_columns"
-    else:
-        array = getattr(values, "_ndarray", values)
-        if not isinstance(array, np.ndarray) or array.dtype.kind == "O":
-            yield from ("object_columns", "text_columns")
-        elif array.dtype.kind == "b":
-            yield "byte_columns"
-        else:
-            is_block = array.strides[-1] == array.itemsize
-            yield "block_columns" if is_block else "strided_columns"
+    if in_arrow(dtype):
+        chunked = chunks_of(values.__arrow_array__())
+        return kinds_of_column(str(chunked.type), chunked.num_chunks, bool(chunked.null_count))
+    if isinstance(dtype, pd.CategoricalDtype):
+        return {"category_columns", "block_columns"}
+    if hasattr(values, "_mask"):
+        is_bool = number_name(dtype) == "bool"
+        kinds = {"byte_columns"} if is_bool or values._mask.any() else set()
+        is_block = values._data.strides[-1] == values._data.itemsize
+        return kinds if is_bool else kinds | _OF_STRIDES[is_block]
+    array = getattr(values, "_ndarray", values)
+    if is_sparse(dtype) or not isinstance(array, np.ndarray) or array.dtype.kind == "O":
+        return {"object_columns"}
+    if array.dtype.kind == "b":
+        return {"byte_columns"}
+    if array.strides[-1] != array.itemsize or not array.dtype.isnative:
+        return {"strided_columns"}
+    kinds = {"zoned_columns"} if isinstance(dtype, pd.DatetimeTZDtype) else set()
+    return kinds | {"second_columns" if array.dtype.str.endswith("[s]") else "block_columns"}
+
+
+#: The kinds of columns whose elements lie one after the other, or not.
+_OF_STRIDES = {True: frozenset({"block_columns"}), False: frozenset({"strided_columns"})}
+
+
+def in_arrow(dtype: Dtype) -> bool:
+    """Return whether elements of a dtype lie in Arrow's memory: numbers, text or others."""
+    return is_arrow(dtype) or getattr(dtype, "storage", "") == "pyarrow"
+
+
+def is_shared_by_copies(dtype: Dtype) -> bool:
+    """Return whether pandas' own copies of what has a dtype share memory: texts and categories."""
+    import pandas as pd
+
+    return in_arrow(dtype) or isinstance(dtype, pd.CategoricalDtype)
 
 
 def chunks_of(array: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
@@ -439,17 +453,3 @@ def chunks_of(array: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow as pa
 
     return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
-
-
-def _kinds_of_chunks(chunked: pa.ChunkedArray) -> Iterator[str]:
-    name = str(chunked.type)
-    if "dictionary" in name:
-        yield "category_columns"
-    elif "view" in name:
-        yield "view_columns"
-    elif "string" in name or "binary" in name:
-        yield "text_columns"
-    elif name == "bool":
-        yield "bit_columns"
-    if chunked.num_chunks != 1:
-        yield "chunked_columns"

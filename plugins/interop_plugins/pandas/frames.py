@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.errors import RefusedError
-from interop.kit import extents, misfit
+from interop.kit import cast_dtypes, extents, misfit
 from interop.plugin import Declined
 
-from .arrays import copy_array, pieces, storage_memory, stored, to_numpy, write
-from .describe import column_arrays, inspect_frame, is_arrow, number_name, single_block
+from .arrays import cast_array, copy_array, pieces, storage_memory, stored, to_numpy, write
+from .describe import (
+    column_arrays,
+    inspect_frame,
+    is_shared_by_copies,
+    is_untyped,
+    number_name,
+    single_block,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
+
+    from .describe import Storage
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -103,27 +113,43 @@ def to_frame(array: Array) -> pd.DataFrame:
 def copy_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a copy with the labels."""
     copied = frame.copy(deep=True)
-    if any(map(is_arrow, set(frame.dtypes))):
+    if any(map(is_shared_by_copies, set(frame.dtypes))):
         for place, array in enumerate(column_arrays(frame)):
-            if is_arrow(array.dtype):  # of which pandas' copy is none
+            if is_shared_by_copies(array.dtype):
                 copied.isetitem(place, copy_array(array))
     return copied
 
 
-def cast_frame(frame: pd.DataFrame, *, dtype: str) -> pd.DataFrame:
-    """Return a DataFrame of another dtype with the same labels, cast as NumPy casts."""
+def cast_columns(frame: pd.DataFrame, *, columns: Mapping[str, str]) -> pd.DataFrame:
+    """Return a DataFrame whose columns of some dtypes have others, cast as NumPy casts.
+
+    The others are those of the frame. Nulls stay nulls.
+    """
     import pandas as pd
 
-    numbers = gather_frame(frame, dtype=dtype)
-    cast = pd.DataFrame(numbers, index=frame.index, columns=frame.columns, copy=False)
+    arrays = list(frame._iter_column_arrays())
+    dtypes = [*map(_dtype_of, arrays)]
+    columns = cast_dtypes({*dtypes} - {""}, columns)
+    arrays = [
+        cast_array(array, columns[own]) if own in columns else array
+        for array, own in zip(arrays, dtypes, strict=True)
+    ]
+    cast = pd.DataFrame(dict(enumerate(arrays)), index=frame.index, copy=False)
+    cast.columns = frame.columns
     return cast.__finalize__(frame)
 
 
+def _dtype_of(array: Storage) -> str:
+    """Return the dtype of a column of numbers, or ``untyped`` of objects and decimals."""
+    return number_name(array.dtype) or ("untyped" if is_untyped(array.dtype) else "")
+
+
 def frame_memory(frame: pd.DataFrame) -> tuple[tuple[int, int], ...]:
-    """Return the addresses and lengths of the memory of the numbers of a DataFrame."""
+    """Return the addresses and lengths of the memory of a DataFrame; () if one is unknown."""
     import numpy as np
 
     block = single_block(frame)
     if isinstance(block, np.ndarray) and number_name(block.dtype):
         return extents((block,))
-    return tuple(extent for array in column_arrays(frame) for extent in storage_memory(array))
+    columns = [storage_memory(array) for array in column_arrays(frame)]
+    return tuple(extent for column in columns for extent in column) if all(columns) else ()

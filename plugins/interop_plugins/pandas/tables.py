@@ -7,12 +7,14 @@ it: a range is noted in the schema, and any other index is a column.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.errors import RefusedError
 from interop.plugin import Declined
 
+from .arrays import nullable
 from .describe import chunks_of, column_arrays, inspect_array, is_untyped, storage
 from .frames import gather_frame
 
@@ -33,7 +35,7 @@ def _refusals() -> tuple[type[Exception], ...]:
     """Return the errors by which PyArrow says that it does not take elements."""
     import pyarrow as pa
 
-    return pa.ArrowException, TypeError, ValueError
+    return pa.ArrowException, TypeError, ValueError, NotImplementedError
 
 
 # ---------------------------------------------------------------------- to Arrow
@@ -48,12 +50,19 @@ def to_table(frame: pd.DataFrame) -> pa.Table:
 
     try:
         schema = pa.Schema.from_pandas(frame)
+        _check_names(schema.names)
         arrays = [
             _column(series, field.type)
             for series, field in zip(_columns_of(frame, schema), schema, strict=True)
         ]
     except _refusals() as error:
         # It is no reason to take another way, on which names and dtypes would be lost.
+        if any(str(dtype) == "geometry" for dtype in frame.dtypes):
+            msg = (
+                "PyArrow makes no table of geometries: x.to_wkb() writes them as bytes, "
+                "x.to_arrow() as Arrow's, and the get_coordinates() of a column as numbers."
+            )
+            raise RefusedError(msg) from error
         others = [name for name, dtype in frame.dtypes.items() if is_untyped(dtype)]
         names = f" (columns of objects: {', '.join(map(repr, others))})" if others else ""
         reason = str(error).rstrip(".")
@@ -67,24 +76,32 @@ def to_table(frame: pd.DataFrame) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _columns_of(frame: pd.DataFrame, schema: pa.Schema) -> Iterator[pd.Series | pd.Index]:
+def _check_names(names: list[str]) -> None:
+    """Raise a `ValueError` if several columns have one name, such as 0 and "0"."""
+    if twice := sorted(name for name, count in Counter(names).items() if count > 1):
+        msg = f"Duplicate column names found: {twice}"
+        raise ValueError(msg)
+
+
+def _columns_of(frame: pd.DataFrame, schema: pa.Schema) -> Iterator[Storage | pd.Index]:
     """Yield the columns of a frame, and the levels of its index that a schema has columns for."""
-    for place in range(frame.shape[1]):
-        yield frame.iloc[:, place]
+    yield from frame._iter_column_arrays()
     if len(schema) > frame.shape[1]:
         for level in range(frame.index.nlevels):
             yield frame.index.get_level_values(level)
 
 
-def _column(series: pd.Series | pd.Index, type_: pa.DataType) -> pa.Array | pa.ChunkedArray:
+def _column(values: Storage | pd.Index, type_: pa.DataType) -> pa.Array | pa.ChunkedArray:
     """Return a column as Arrow's, of a type."""
     import numpy as np
+    import pandas as pd
     import pyarrow as pa
 
-    values = storage(series)
-    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
-        return pa.array(values, type_, from_pandas=False)
-    return pa.array(series, type_, from_pandas=True)
+    if not isinstance(values, np.ndarray):
+        return pa.array(pd.Series(values, copy=False), type_, from_pandas=True)
+    if not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
+    return pa.array(values, type_, from_pandas=values.dtype.kind not in "biuf")
 
 
 def to_arrow(vector: Vector) -> pa.Array:
@@ -128,14 +145,18 @@ class Exported:
 
 def from_table(value: Any) -> pd.DataFrame:
     """Return the columns of an Arrow stream as a DataFrame, each in its own dtype."""
-    import pandas as pd
     import pyarrow as pa
 
     try:
-        table = value if isinstance(value, pa.Table) else pa.table(value)
+        return _frame_of(value if isinstance(value, pa.Table) else pa.table(value))
     except _refusals() as error:
         raise Declined(str(error)) from error
 
+
+def _frame_of(table: pa.Table) -> pd.DataFrame:
+    import pandas as pd
+
+    _check_names(table.column_names)
     # An empty frame tells what PyArrow makes of names, of types, and of what the schema notes.
     empty = table.schema.empty_table().to_pandas(types_mapper=_type_of_pandas)
     levels, index = _index(table)
@@ -271,14 +292,3 @@ def _nullable_of(masked: np.ma.MaskedArray[Any, Any]) -> Storage:
     import numpy as np
 
     return nullable(np.ma.getdata(masked, subok=False), np.ma.getmaskarray(masked))
-
-
-def nullable(numbers: Array, nulls: Array) -> Storage:
-    """Return numbers and the places of their nulls as pandas' nullable array over both."""
-    import numpy as np
-    import pandas as pd
-
-    if numbers.dtype == np.bool_:
-        return pd.arrays.BooleanArray(numbers, nulls)
-    kind = pd.arrays.IntegerArray if numbers.dtype.kind in "iu" else pd.arrays.FloatingArray
-    return kind(numbers, nulls)

@@ -12,11 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from interop import plugin
-from interop.kit import COMPLEX, COPY, DTYPE, EMPTY
+from interop.kit import ANY_DTYPES, COPY, DTYPE, EMPTY, gathered, streamed
 from interop.plugin import (
     COLUMN_TRAITS,
     MEMORY_TRAITS,
     Cast,
+    CastColumns,
     Components,
     Conversion,
     Copy,
@@ -60,17 +61,18 @@ _NONCONTIGUOUS, _UNALIGNED = frozenset({"noncontiguous"}), frozenset({"unaligned
 _MEMORY = _IMMUTABLE | _READONLY | _UNALIGNED
 #: The traits of a chunked array, also of lists.
 _CHUNKS = _MEMORY | _MASKED | _CHUNKED | _LISTS | _NESTED | _WHOLE | lists.ODD | UNTYPED
-#: The trait of a table whose only column lies in one block.
+#: The trait of a table whose columns do not lie in one block.
+_SCATTERED = frozenset({"scattered"})
+#: The trait of one whose only column does.
 _ONE_COLUMN = frozenset({"one_column"})
-_ODD_COLUMNS = frozenset({"several_dtypes", "unknown_dtype", "not_numbers", "indexed"})
-#: The dtypes of numbers that columns of other libraries may have.
-_COLUMN_DTYPES = DTYPES | COMPLEX | {"longdouble", "clongdouble"}
+_ODD_COLUMNS = ANY_DTYPES | {"indexed"}
 #: Those that an Arrow table has.
 _KEPT_KINDS = COLUMN_TRAITS - {"byte_columns", "object_columns", "strided_columns"}
-#: The kinds of columns that others export by copying them.
+#: The kinds of columns that others export by copying them, and those of which they share some.
 _COPIED_KINDS = frozenset(
     {"byte_columns", "category_columns", "object_columns", "strided_columns", "view_columns"}
 )
+_SHARED_KINDS = COLUMN_TRAITS - _COPIED_KINDS | {"category_columns"}
 #: The traits of NumPy's memory that an Arrow array can share, and those that a tensor can share.
 _BLOCK = _IMMUTABLE | _READONLY
 _STRIDED = _BLOCK | _NONCONTIGUOUS | {"broadcast"}
@@ -102,7 +104,6 @@ _REFUSAL_HINTS = {
     **_CASTS,
     "several_dtypes": "its columns are of several types; cast them to one (its method cast), or "
     "choose those of one (a table's method select, a dataset's select_columns).",
-    "unknown_dtype": "it has no columns; select at least one.",
     "drop_mask": "x.fill_null(...) says what nulls become, and to='numpy.ma' keeps them; so does "
     "polars.from_arrow(x). With drop_mask nulls become NaN in floats, but 0 in integers and False "
     "in bools, as if that had been measured.",
@@ -112,7 +113,27 @@ _REFUSAL_HINTS = {
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
     """Return the formats, the conversions and the names of dtypes."""
-    return [*_formats(), *_conversions(), DtypeNames("pyarrow:DataType", dtype_name)]
+    formats = [*_formats()]
+    table, batch = (f for f in formats if f.is_table)
+    with_nulls, cost = tables.gather_with_nulls, Cost(2e-5, 1e9)
+    return [
+        *formats,
+        *_tables(table),
+        *(
+            conversion
+            for columns in (table, batch)
+            for conversion in gathered(
+                columns,
+                tables.gather,
+                if_exact=tables.gather_if_exact,
+                with_nulls=with_nulls,
+                adds=EMPTY,
+                cost=cost,
+            )
+        ),
+        *_conversions(),
+        DtypeNames("pyarrow:DataType", dtype_name),
+    ]
 
 
 _format = partial(
@@ -254,8 +275,14 @@ def _other_formats() -> Iterable[Format]:
             types=(f"pyarrow:{type_}",),
             describe=describe_columns,
             dtypes=DTYPES,
-            carries=_MEMORY | _MASKED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED | _KEPT_KINDS,
-            unary=(_copy_of_tables(),) if name == "table" else (),
+            carries=_MEMORY
+            | _MASKED
+            | _SCATTERED
+            | _ONE_COLUMN
+            | _ODD_COLUMNS
+            | UNTYPED
+            | _KEPT_KINDS,
+            unary=tuple(_steps_of_tables()) if name == "table" else (),
             memory=tables.memory_of_columns,
             wrapper=Wrapper(tables.tensor_column, 1e-5),
             ndims={2},
@@ -266,9 +293,10 @@ def _other_formats() -> Iterable[Format]:
         )
 
 
-def _copy_of_tables() -> Conversion:
-    taken = _MASKED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED | COLUMN_TRAITS | _MEMORY
-    return Copy(tables.copy, takes=taken, adds=_IMMUTABLE, cost=Cost(1e-4, 3e9))
+def _steps_of_tables() -> Iterable[Conversion]:
+    taken = _MASKED | _SCATTERED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED | COLUMN_TRAITS | _MEMORY
+    yield Copy(tables.copy, takes=taken, adds=_IMMUTABLE, cost=Cost(1e-4, 3e9))
+    yield CastColumns(tables.cast_columns, takes=taken, adds=_IMMUTABLE, cost=Cost(5e-5, 1e9))
 
 
 def _unnamed(value: Any, _like: Any) -> Any:
@@ -279,7 +307,6 @@ def _unnamed(value: Any, _like: Any) -> Any:
 def _conversions() -> Iterable[Conversion]:
     """Return the conversions to and from NumPy and torch, and those of chunks and tables."""
     return [
-        *_tables(),
         *_arrays_to_numpy(),
         *_others_to_numpy(),
         *_decimals_to_numpy(),
@@ -290,37 +317,22 @@ def _conversions() -> Iterable[Conversion]:
     ]
 
 
-def _tables() -> Iterable[Conversion]:
-    """Yield the conversions of tables, which keep the dtype of each column, nulls and names.
-
-    No cast is made, so that none of them is `narrow`.
-    """
-    mixed = frozenset({"mixed"} | {f"{dtype} columns" for dtype in _COLUMN_DTYPES})
-    gone = (
-        mixed
-        | _LISTS
-        | _NESTED
-        | _CHUNKED
-        | lists.ODD
-        | {"scattered"}
-        | (COLUMN_TRAITS - _KEPT_KINDS)
-        | MEMORY_TRAITS
+def _tables(table: Format) -> Iterable[Conversion]:
+    """Yield the conversions of other tables; without columns they have no rows in Arrow."""
+    no_columns = frozenset({"unknown_dtype"})
+    make = partial(
+        streamed,
+        table,
+        tables.from_stream,
+        copies=_COPIED_KINDS,
+        shares=_SHARED_KINDS,
+        adds=_IMMUTABLE | {"bit_columns"},
+        keeps={"attributes"},
+        adopt=tables.adopt,
     )
-    anything = _MASKED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED | COLUMN_TRAITS | {"labelled"} | gone
-    make = partial(Conversion, "arrow_c_stream", "pyarrow.table", tables.from_stream)
-    make = partial(make, shares=True, checked=True, ndims={2})
-    bytes_ = frozenset({"byte_columns"})
-    shared = anything - _COPIED_KINDS
-    make = partial(make, drops=gone - {"block_columns"}, adds=_IMMUTABLE)
-    yield make(takes=shared, cost=Cost(3e-4, 3e9), adopt=tables.adopt, name="share_columns")
-    copied = partial(make, effects=COPY, cost=Cost(2e-3, 5e8))
-    bits = _IMMUTABLE | {"bit_columns"}
-    # Columns that are one block are shared, and so are bits.
-    block, bit = frozenset({"block_columns"}), frozenset({"bit_columns"})
-    for some, others in ((block, EMPTY), (bit, block), (EMPTY, block | bit)):
-        taken = partial(copied, shares=bool(some), takes=anything - others - bytes_)
-        yield taken(requires=some, name="columns_to_pyarrow")
-        yield taken(requires=bytes_ | some, adds=bits, name="pack_bytes_of_columns")
+    yield make(refuses=no_columns)
+    requires = no_columns | {"indexed"}
+    yield make()._replace(requires=requires, drops=no_columns, adopt=None, name="index_to_pyarrow")
 
 
 def _arrays_to_numpy() -> Iterable[Conversion]:
@@ -380,18 +392,12 @@ def _others_to_numpy() -> Iterable[Conversion]:
     )
     yield _fill_nulls("pyarrow.scalar", dense.scalar_to_numpy)
     for source in ("pyarrow.table", "pyarrow.record_batch"):
-        # Lies between the costs of a few long columns and of many short ones.
-        stack = partial(Conversion, source, "numpy", tables.stacked, cost=Cost(2e-5, 1e9))
-        taken = _MEMORY | _ONE_COLUMN | COLUMN_TRAITS
-        yield stack(takes=taken, effects=COPY, drops=_ONE_COLUMN | COLUMN_TRAITS)
-        yield _fill_nulls(
-            source, tables.stacked, takes=_IMMUTABLE | COLUMN_TRAITS, drops=COLUMN_TRAITS
-        )
         share = partial(Conversion, source, "numpy", tables.column_to_numpy, dtypes=NUMBERS)
-        block = frozenset({"block_columns"})
-        share = partial(share, takes=_IMMUTABLE | _UNALIGNED | block, cost=Cost(5e-6))
-        yield share(requires=_ONE_COLUMN, drops=_ONE_COLUMN | block)
-        yield share(requires=_ONE_COLUMN | _READONLY, drops=_ONE_COLUMN | _IMMUTABLE | block)
+        kinds = COLUMN_TRAITS | {"indexed"}
+        share = partial(share, takes=_IMMUTABLE | _UNALIGNED | kinds, cost=Cost(5e-6))
+        yield share(requires=_ONE_COLUMN, drops=kinds | _ONE_COLUMN)
+        locked = _ONE_COLUMN | _READONLY
+        yield share(requires=locked, drops=kinds | _ONE_COLUMN | _IMMUTABLE)
 
 
 def _decimals_to_numpy() -> Iterable[Conversion]:
@@ -400,8 +406,6 @@ def _decimals_to_numpy() -> Iterable[Conversion]:
         ("pyarrow", dense.cast_decimals),
         ("pyarrow.chunked_array", dense.cast_decimals),
         ("pyarrow.scalar", dense.cast_decimals),
-        ("pyarrow.table", tables.cast_columns),
-        ("pyarrow.record_batch", tables.cast_columns),
     ):
         for nulls, effects in ((EMPTY, COPY), (_MASKED, _DROP_MASK)):
             yield Conversion(
@@ -456,8 +460,8 @@ def _from_numpy() -> Iterable[Conversion]:
     table = partial(
         table, takes=MEMORY_TRAITS - {"byteswapped"}, effects=COPY, cost=Cost(2e-5, 1e9)
     )
-    yield table(dtypes=NUMBERS, adds=_IMMUTABLE, name="array_to_table")
-    bits = _IMMUTABLE | {"bit_columns"}
+    yield table(dtypes=NUMBERS, adds=_IMMUTABLE | _SCATTERED, name="array_to_table")
+    bits = _IMMUTABLE | _SCATTERED | {"bit_columns"}
     yield table(dtypes=_BOOL, adds=bits, name="bools_to_table")
     yield Conversion(
         "numpy.ma",
@@ -485,15 +489,6 @@ def _from_numpy() -> Iterable[Conversion]:
     back = partial(back, requires=_MASKED, takes=_MEMORY, shares=True, cost=Cost(5e-6, 2e10))
     for source in ("pyarrow", "pyarrow.fixed_shape_tensor", "pyarrow.fixed_size_list"):
         yield back(source, function=dense.to_masked)
-    for source in ("pyarrow.table", "pyarrow.record_batch"):
-        yield back(
-            source,
-            function=tables.stacked_with_nulls,
-            takes=_IMMUTABLE | COLUMN_TRAITS,
-            drops=COLUMN_TRAITS,
-            shares=False,
-            cost=Cost(3e-5, 5e8),
-        )
     yield Conversion(
         "numpy",
         "pyarrow.tensor",

@@ -159,6 +159,9 @@ def memory_of_chunks(chunked: pa.ChunkedArray) -> Extents:
 def _extents(array: pa.Array) -> Iterator[tuple[int, int]]:
     layout = element_layout(array.type)
     if layout.dtype not in NUMBERS and layout.dtype != "bool":
+        dictionary = getattr(array, "dictionary", None)
+        buffers = [*array.buffers(), *(() if dictionary is None else dictionary.buffers())]
+        yield from ((b.address, b.size) for b in buffers if b is not None and b.size)
         return
     nested = levels(array)
     for level in nested:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.errors import Declined, RefusedError
-from interop.kit import EMPTY, INTEGERS, REALS, null_number
-from interop.plugin import Spec
+from interop.kit import (
+    EMPTY,
+    INTEGERS,
+    REALS,
+    CastErrors,
+    cast_dtypes,
+    common_dtype,
+    kinds_of_column,
+    misfit,
+)
+from interop.plugin import Spec, itemsize
 
-from .dense import cast_decimals, flat_array, null_places, to_numpy
+from .dense import cast_decimals, cast_with_nulls, fill_nulls, flat_array, to_numpy
 from .describe import device, memory, memory_of_chunks
-from .dtypes import DTYPES, NUMBERS, dtype_name, element_layout, number_types, traits_of
+from .dtypes import DTYPES, NUMBERS, arrow_type, dtype_name, number_types, traits_of
 from .lists import describe_chunks
 
 if TYPE_CHECKING:
@@ -22,10 +32,12 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
     Columns: TypeAlias = pa.Table | pa.RecordBatch
 
-_IMMUTABLE, _MIXED = frozenset({"immutable"}), frozenset({"several_dtypes"})
+_IMMUTABLE, _SCATTERED = frozenset({"immutable"}), frozenset({"scattered"})
 
-#: Bytes of a column that are written at a time, so that a part of every column stays in the caches.
+#: Bytes of a column that are written at a time.
 _BYTES = 2**16
+#: The keyword with which an array gives its numbers, bits or not.
+_ANY = {"zero_copy_only": False}
 #: How many types, and columns of one type, a refusal names.
 _NAMED = 3
 
@@ -38,6 +50,56 @@ def describe_table(table: pa.Table) -> Spec:
 def describe_batch(batch: pa.RecordBatch) -> Spec:
     """Return the spec of a record batch, as of a table."""
     return _describe_columns("pyarrow.record_batch", batch)
+
+
+def cast_columns(table: pa.Table, *, columns: Mapping[str, str]) -> pa.Table:
+    """Return a table whose columns of some dtypes have others, cast as NumPy casts.
+
+    The others are those of the table. Nulls stay nulls.
+    """
+    # Which integer a float becomes, and which number a decimal, is NumPy's to say.
+    schema = table.schema
+    dtypes = [_own_name(type_) for type_ in schema.types]
+    columns = cast_dtypes({*dtypes} - {""}, columns)
+    for place, (field, own) in enumerate(zip(schema, dtypes, strict=True)):
+        if (new := columns.get(own)) is None:
+            continue
+        is_numpys = own.startswith("float") and not new.startswith("float")
+        if is_numpys or own == "untyped" or "float16" in {own, new}:
+            cast = cast_with_nulls(_combined(table.column(place)), dtype=new)
+            table = table.set_column(place, field.with_type(cast.type), cast)
+        schema = schema.set(place, field.with_type(arrow_type(new)))
+    return table.cast(schema, safe=False).replace_schema_metadata(_without_casts(schema))
+
+
+def _own_name(type_: pa.DataType) -> str:
+    """Return the dtype of a column of numbers, ``untyped`` of decimals, or "" of others."""
+    name = dtype_name(type_)
+    return name if name in DTYPES else "untyped" if "untyped" in traits_of(name) else ""
+
+
+def _combined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column in one chunk."""
+    import pyarrow as pa
+
+    if isinstance(column, pa.Array):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _without_casts(schema: pa.Schema) -> dict[bytes, bytes] | None:
+    """Return the metadata of a schema, in which pandas finds the types that columns have now."""
+    metadata: dict[bytes, bytes] | None = schema.metadata
+    noted = schema.pandas_metadata
+    if not noted:
+        return metadata
+    for column in noted["columns"]:
+        place = schema.get_field_index(column["field_name"] or "")
+        if place >= 0 and (name := dtype_name(schema.field(place).type)) in DTYPES:
+            column.update(pandas_type=name, numpy_type=name)
+    return {**(metadata or {}), b"pandas": json.dumps(noted).encode()}
 
 
 def copy(table: pa.Table) -> pa.Table:
@@ -118,73 +180,47 @@ def are_named(table: Columns) -> bool:
 
 
 def _describe_columns(name: str, table: Columns) -> Spec:
-    types = table.schema.types
-    traits = set(_IMMUTABLE)
-    if not types:
-        traits.add("unknown_dtype")
-        dtype = "of no dtype"
-    elif any(type_ != types[0] for type_ in types[1:]):
-        dtype = _columns_by_type(table.schema)
-        traits |= _traits_of_types(types, mixed=True)
-    else:
-        dtype = dtype_name(types[0])
-        traits |= _traits_of_types(types[:1], mixed=False)
-    traits |= _kinds_of_columns(table)
+    names = {*map(dtype_name, table.schema.types)}
+    others = names - DTYPES
+    words = _columns_by_type(table.schema) if others else ""
+    if len(names) == 1:
+        words = "".join(others)
+    dtype, traits = common_dtype(frozenset(names & DTYPES), words)
+    traits |= _IMMUTABLE | _traits_of_others(others) | _kinds_of_columns(table)
+    if others and len(names) > 1:
+        traits |= {"several_dtypes"}
     location = "cpu" if table.is_cpu else device(table.column(0))
-    if len(types) == 1 and dtype in NUMBERS and not traits & {"masked"}:
-        traits |= _traits_of_one(table)
-    width = element_layout(types[0]).width if dtype in DTYPES else 0
-    nbytes = table.num_rows * table.num_columns * width
-    return Spec(name, dtype, location, table.shape, frozenset(traits), nbytes)
+    is_one = table.num_columns == 1 and dtype in NUMBERS and not traits & {"masked"}
+    traits |= _traits_of_one(table) if is_one else _SCATTERED
+    nbytes = table.num_rows * table.num_columns * (itemsize(dtype) if dtype in DTYPES else 0)
+    return Spec(name, dtype, location, table.shape, traits, nbytes)
 
 
-def _traits_of_types(types: list[pa.DataType], *, mixed: bool) -> frozenset[str]:
-    """Return the traits of columns of some types; beside decimals numbers count as decimals."""
-    others = {dtype_name(type_) for type_ in types} - DTYPES
+def _traits_of_others(others: set[str]) -> frozenset[str]:
+    """Return the traits of columns that are no numbers; decimals may be."""
     if others and all("untyped" in traits_of(other) for other in others):
         return traits_of(min(others))
-    traits = _MIXED if mixed else EMPTY
-    return traits | {"not_numbers"} if others else traits
+    return frozenset({"not_numbers"}) if others else EMPTY
 
 
 def _kinds_of_columns(table: Columns) -> set[str]:
     """Return ``masked``, and the traits of columns that other libraries keep in another way."""
-    numbers = number_types()
-    types = table.schema.types
-    kinds = {_kind_of_number(numbers[t.id]) if t.id in numbers else kind_of_type(t) for t in types}
-    for column, type_ in zip(table.columns, types, strict=True) if table.is_cpu else ():
+    if not table.is_cpu:
+        return {"block_columns"}
+    kinds: set[str] = set()
+    for column in table.columns:
+        kinds |= kinds_of_column(
+            str(column.type), getattr(column, "num_chunks", 1), bool(column.null_count)
+        )
         if column.null_count:
             kinds.add("masked")
-            if type_.id in numbers or str(type_).startswith(("timestamp", "duration")):
-                kinds.add("bit_columns")
-        chunks = getattr(column, "num_chunks", 1)
-        if chunks != 1:
-            kinds.add("chunked_columns")
-        if type_.id not in numbers or (chunks == 1 and numbers[type_.id][0] != "bool"):
-            kinds.add("block_columns")
-    return kinds - {""}
-
-
-def _kind_of_number(number: tuple[str, int]) -> str:
-    return "bit_columns" if number[0] == "bool" else ""
-
-
-def kind_of_type(type_: pa.DataType) -> str:
-    """Return the trait of columns that are no numbers; "" if all libraries share their memory."""
-    name = str(type_)
-    if "dictionary" in name:
-        return "category_columns"
-    if "view" in name:
-        return "view_columns"
-    if "tz=" in name:
-        return "zoned_columns"
-    return "text_columns" if "string" in name or "binary" in name else ""
+    return kinds
 
 
 def _traits_of_one(table: Columns) -> frozenset[str]:
     """Return the traits of the memory of an only column, if it lies in one block."""
     spec = describe_chunks(_column(table))
-    return EMPTY if "chunked" in spec.traits else spec.traits | {"one_column"}
+    return _SCATTERED if "chunked" in spec.traits else spec.traits | {"one_column"}
 
 
 def tensor_column(table: Columns) -> pa.ChunkedArray | None:
@@ -235,56 +271,56 @@ def memory_of_columns(table: Columns) -> tuple[tuple[int, int], ...]:
     )
 
 
-def stacked(table: Columns, *, dtype: str | None = None) -> Array:
-    """Return the columns side by side in one block, with NaN or zero for nulls."""
-    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
-    import numpy as np
-
-    out = np.empty(table.shape, dtype or dtype_name(table.schema.types[0]))
-    start = 0
-    for batch in table.to_batches() if hasattr(table, "to_batches") else [table]:
-        _write(out[start : start + batch.num_rows], batch.columns)
-        start += batch.num_rows
-    return out
-
-
-def stacked_with_nulls(table: Columns) -> np.ma.MaskedArray[Any, Any]:
-    """Return the columns side by side in one block, with a mask in the places of nulls."""
-    import numpy as np
-
-    mask = np.empty(table.shape, np.bool_)
-    for place, column in enumerate(table.columns):
-        mask[:, place] = column.is_null().to_numpy(zero_copy_only=False)
-    return np.ma.MaskedArray(stacked(table), mask=mask)
-
-
-def cast_columns(table: Columns, *, dtype: str) -> Array:
-    """Return columns of decimals, and of numbers beside them, side by side in one block."""
+def gather(table: Columns, *, dtype: str) -> Array:
+    """Return the columns side by side in a new array, with NaN or zero for nulls."""
     import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
     import numpy as np
 
     out = np.empty(table.shape, dtype)
-    for place, (name, column) in enumerate(zip(table.schema.names, table.columns, strict=True)):
+    sources = []
+    for name, column in zip(table.schema.names, table.columns, strict=True):
         try:
-            out[:, place] = cast_decimals(column, dtype=dtype)
+            sources.append(_numbers(column, dtype))
         except RefusedError as error:  # of a decimal that does not fit
             error.locate(f"column {name!r}")
             raise
-    return out
-
-
-def _write(out: Array, columns: list[pa.Array]) -> None:
-    """Write columns side by side, some rows of each at a time; bits are unpacked on the way."""
-    import numpy as np
-
-    fill, bits = null_number(out.dtype), dtype_name(columns[0].type) == "bool"
-    sources = columns if bits else [to_numpy(column) for column in columns]
-    masked = [bool(column.null_count) for column in columns]
-    count = _BYTES // out.itemsize
+    # Some rows of each at a time, so that a part of every column stays in the caches.
+    errors, count = CastErrors(), max(_BYTES // out.itemsize, 1)
     for start in range(0, len(out), count):
         rows = slice(start, start + count)
         for place, source in enumerate(sources):
-            out[rows, place] = to_numpy(source[rows]) if bits else source[rows]
-            nulls = null_places(columns[place][rows]) if masked[place] else None
-            if nulls is not None:
-                np.copyto(out[rows, place], fill, casting="unsafe", where=nulls)
+            errors.run(np.copyto, out[rows, place], source[rows], "unsafe")
+    errors.tell()
+    return out
+
+
+def _numbers(column: pa.Array | pa.ChunkedArray, dtype: str) -> Array:
+    """Return the numbers of a column in one block; where it has nulls or decimals, of a dtype."""
+    name = dtype_name(column.type)
+    if name not in DTYPES:
+        return cast_decimals(column, dtype=dtype)
+    if not column.null_count:
+        numbers: Array = column.to_numpy(**({} if hasattr(column, "chunks") else _ANY))
+        return numbers != 0 if name == "bool" else numbers
+    return fill_nulls(_combined(column), dtype=dtype)
+
+
+def gather_if_exact(table: Columns) -> Array:
+    """Return what `gather` does if the common dtype holds every integer of the columns."""
+    dtype, _ = common_dtype(frozenset(map(dtype_name, table.schema.types)))
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        if reason := misfit(_numbers(column.drop_null(), dtype), dtype):
+            msg = f"column {name!r}: {reason}"
+            raise Declined(msg)
+    return gather(table, dtype=dtype)
+
+
+def gather_with_nulls(table: Columns, *, dtype: str) -> np.ma.MaskedArray[Any, Any]:
+    """Return the columns side by side in a new array, with a mask in the places of nulls."""
+    import numpy as np
+
+    rows, columns = table.shape
+    mask = np.empty((columns, rows), np.bool_)
+    for part, column in zip(mask, table.columns, strict=True):
+        part[:] = _numbers(column.is_null(), "bool")
+    return np.ma.MaskedArray(gather(table, dtype=dtype), mask=mask.T)

@@ -1,0 +1,287 @@
+"""The columns of tables: what their dtypes say together, and how they come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Set
+from functools import lru_cache, partial
+from typing import Any
+
+from interop._model.conversion import Conversion, Cost, Result
+from interop._model.dtype import DTYPES, preserves
+from interop._model.format import Format
+from interop._model.spec import COLUMN_TRAITS, LABELLED, MEMORY_TRAITS, NOMINAL
+
+from .arrays import COPY, DTYPE, EMPTY, dtype_name
+
+#: The traits of a table whose columns of numbers have several dtypes: one names each of them.
+SEVERAL_DTYPES = frozenset({"several_dtypes"}) | {
+    f"{dtype} columns" for dtype in (*DTYPES, "longdouble", "clongdouble")
+}
+#: The traits of a table whose columns have any dtypes.
+ANY_DTYPES = SEVERAL_DTYPES | NOMINAL | {"mixed"}
+
+
+@lru_cache(maxsize=1024)
+def common_dtype(numbers: frozenset[str], others: str = "") -> tuple[str, frozenset[str]]:
+    """Return the dtype of a table, and the traits that say which dtypes its columns have.
+
+    Parameters
+    ----------
+    numbers : frozenset of str
+        The dtypes of its columns of numbers.
+    others : str
+        The other columns in words; "" if there are none.
+
+    Returns
+    -------
+    tuple
+        The dtype that NumPy gives to all, or the words for columns that are no numbers. Where
+        columns of numbers have several dtypes, a trait names each; ``mixed`` says that the common
+        one does not hold the numbers of each exactly.
+    """
+    import numpy as np
+
+    names = frozenset(f"{dtype} columns" for dtype in numbers)
+    if others:
+        return others, names
+    if not numbers:
+        return "float64", frozenset({"unknown_dtype"})
+    if len(numbers) == 1:
+        return next(iter(numbers)), frozenset()
+    common = dtype_name(np.result_type(*map(np.dtype, numbers)))
+    mixed = () if all(preserves(dtype, common) for dtype in numbers) else ("mixed",)
+    return common, names | {"several_dtypes", *mixed}
+
+
+def words_of_columns(columns: Collection[tuple[str, object]]) -> str:
+    """Return the columns that are no numbers in words: one for each dtype.
+
+    Parameters
+    ----------
+    columns : collection of tuple
+        The dtype of each in the library's words, and its name.
+
+    Returns
+    -------
+    str
+        Such as ``"String (column 'a'), Date (column 'b')"``.
+    """
+    first: dict[str, object] = {}
+    for dtype, name in columns:
+        first.setdefault(dtype, name)
+    return ", ".join(f"{dtype} (column {name!r})" for dtype, name in first.items())
+
+
+# ---------------------------------------------------------------------- declarations
+
+_MASKED, _MIXED = frozenset({"masked"}), frozenset({"mixed"})
+_SCATTERED, FORTRAN_ORDER = frozenset({"scattered"}), frozenset({"noncontiguous", "fortran"})
+_UNTYPED = frozenset({"not_numbers", "untyped"})
+#: Traits that say how numbers lie, and nothing of what they are.
+_LAYOUT = MEMORY_TRAITS | COLUMN_TRAITS | SEVERAL_DTYPES
+_LAYOUT |= frozenset({"scattered", "chunked", "indexed", "unknown_dtype"})
+#: The traits of the only column of a table if its rows are lists.
+_ROWS = frozenset(
+    {
+        "one_column",
+        "lists",
+        "nested",
+        "chunked",
+        "null_rows",
+        "lists_of_lists",
+        "bits",
+        "deep",
+        "noncontiguous",
+    }
+)
+#: The traits of any table, by whose names and kinds of columns nothing is lost.
+_ANY_TABLE = _LAYOUT | ANY_DTYPES | _ROWS | LABELLED | _MASKED
+#: The dtypes of NumPy and ml_dtypes, in which nulls, objects and decimals are written.
+_HELD = frozenset(DTYPES) - {"complex32"}
+
+#: The beginnings of Arrow's names of times that pandas has in NumPy's memory.
+_TIMES = ("timestamp", "duration")
+#: The units of time, and the decimals, that Polars has not.
+_UNITS = ("[s", "time32", "time64[us]", "decimal32", "decimal64")
+#: What Arrow's names of types say that few other libraries have.
+_ODD = ("decimal256", "union<", "month_day_nano_interval")
+#: The traits of memory that must not be written to.
+_LOCKS = frozenset({"immutable", "readonly"})
+#: The kinds of columns that stay what they are on the way to another table.
+_KEPT_KINDS = frozenset({"block_columns", "bit_columns"})
+
+#: The cost of writing numbers once. It is the same for every dtype, so that no route to an array
+#: starts with a cast within a library.
+GATHER = Cost(3e-5, 1e10)
+#: The same for columns: it lies between the costs of a few long ones and of many short ones.
+GATHER_COLUMNS = Cost(3e-5, 1e9)
+#: The cost of a table all of whose columns are shared.
+SHARE_COLUMNS = Cost(4e-4)
+#: The cost of looking at every object or decimal.
+_OBJECTS = Cost(3e-5, 5e7)
+
+
+def gathered(
+    source: Format,
+    gather: Callable[..., Any],
+    *,
+    if_exact: Callable[[Any], Any] | None = None,
+    with_nulls: Callable[..., Any] | None = None,
+    filled: Set[str] = _HELD,
+    adds: Set[str] | None = None,
+    cost: Cost = GATHER,
+) -> Iterator[Conversion]:
+    """Yield the conversions that write the numbers of columns into a new array of NumPy's.
+
+    Parameters
+    ----------
+    source : Format
+        That of a column or of a table: the traits that it carries decide what is declared. Those
+        whose numbers lie apart are ``scattered``.
+    gather : callable
+        ``gather(value, *, dtype)`` returns the numbers in a new array. Nulls become NaN, or
+        zero if the dtype has none.
+    if_exact : callable or None
+        ``if_exact(table)`` does the same in the common dtype if that holds every number, and else
+        raises `Declined`.
+    with_nulls : callable or None
+        ``with_nulls(value, *, dtype)`` returns a masked array of NumPy's.
+    filled : set of str
+        The dtypes in which nulls are filled.
+    adds : set of str or None
+        The traits of the result. None: that of Fortran order, of a table.
+    cost : Cost
+    """
+    carries, kind = frozenset(source.carries), source.name.rpartition(".")[2]
+    if adds is None:
+        adds = FORTRAN_ORDER if source.is_table else EMPTY
+    make = partial(Conversion, source.name, adds=adds, effects=COPY, cost=cost)
+    make = partial(make, takes=carries & _LAYOUT, drops=carries - MEMORY_TRAITS)
+    write = partial(make, "numpy", gather, changes=DTYPE)
+    own = Result(dtypes=source.dtypes)
+    losing = COPY | {"drop_mask"}
+    fill = partial(write, effects=losing, result=Result(dtypes=filled))
+    yield write(requires=_SCATTERED, result=own, name=f"gather_{kind}")
+    yield fill(requires=_MASKED, name=f"fill_{kind}_nulls")
+    if carries >= _UNTYPED:
+        held = partial(write, result=Result(dtypes=_HELD), cost=_OBJECTS)
+        yield held(requires=_UNTYPED, name=f"cast_{kind}_of_objects")
+        nulls = _UNTYPED | _MASKED
+        yield held(requires=nulls, effects=losing, name=f"fill_{kind}_nulls_of_objects")
+    if if_exact is not None:
+        yield write(requires=_MIXED, result=own, name="gather_mixed")
+        yield fill(requires=_MIXED | _MASKED, name="fill_mixed_nulls")
+        exact = partial(make, "numpy", if_exact, checked=True, cost=Cost(6e-5, 5e8))
+        yield exact(requires=_MIXED, name="gather_if_exact")
+        yield exact(requires=_MIXED | _MASKED, effects=losing, name="fill_if_exact")
+    if with_nulls is not None:
+        taken = carries & (_LAYOUT | _MIXED)
+        masked = partial(make, "numpy.ma", with_nulls, takes=taken, changes=DTYPE, result=own)
+        yield masked(requires=_MASKED, drops=carries - MEMORY_TRAITS - _MASKED)
+
+
+def streamed(
+    target: Format,
+    read: Callable[[Any], Any],
+    *,
+    copies: Set[str],
+    shares: Set[str],
+    adds: Set[str] = EMPTY,
+    keeps: Set[str] = EMPTY,
+    refuses: Set[str] = EMPTY,
+    cost: Cost = SHARE_COLUMNS,
+    adopt: Callable[..., Any] | None = None,
+) -> Conversion:
+    """Return the conversion of tables that export an Arrow stream: names, dtypes and nulls stay.
+
+    No cast is made, so that it is never `narrow`.
+
+    Parameters
+    ----------
+    target : Format
+        That of tables.
+    read : callable
+        ``read(value)`` returns the table of a value that exports an Arrow stream.
+    copies : set of str
+        The kinds of columns, of `COLUMN_TRAITS`, of which some memory is copied.
+    shares : set of str
+        The kinds of which some memory is shared.
+    adds : set of str
+        The kinds that its own columns have where others have none of them.
+    keeps : set of str
+        Other traits that stay, such as ``attributes``.
+    refuses : set of str
+        The traits of tables that it does not have.
+    cost : Cost
+    adopt : callable or None
+        As of `Conversion`.
+    """
+    carries = frozenset(target.carries)
+    layout = MEMORY_TRAITS - (carries & _LOCKS)
+    gone = (_ANY_TABLE - carries) | COLUMN_TRAITS - adds - _KEPT_KINDS | layout
+    return Conversion(
+        "arrow_c_stream",
+        target.name,
+        read,
+        takes=_ANY_TABLE - refuses | keeps,
+        drops=gone - LABELLED - (carries & FORTRAN_ORDER),
+        adds=_SCATTERED | adds,
+        copies=copies,
+        shares_only=shares,
+        checked=True,
+        ndims={2},
+        cost=cost,
+        adopt=adopt,
+        name=f"columns_to_{target.framework}",
+    )
+
+
+@lru_cache(maxsize=4096)
+def kinds_of_column(type_: str, chunks: int, has_nulls: bool) -> frozenset[str]:
+    """Return the kinds, of `COLUMN_TRAITS`, of a column in Arrow's memory.
+
+    Parameters
+    ----------
+    type_ : str
+        Arrow's name of its type.
+    chunks : int
+        The number of its chunks.
+    has_nulls : bool
+
+    Returns
+    -------
+    frozenset of str
+        They say what other libraries copy, and whether there is something that they share.
+    """
+    kinds = {"chunked_columns"} if chunks != 1 else set()
+    if type_ == "null":
+        return frozenset(kinds)
+    if any(word in type_ for word in _ODD):
+        return frozenset(kinds | {"odd_columns", "block_columns"})
+    if "dictionary" in type_:
+        return frozenset(kinds | {"category_columns"})
+    is_number = _is_number(type_)
+    if type_ == "bool" or (has_nulls and (is_number or type_.startswith(_TIMES))):
+        kinds.add("bit_columns")
+    if "view" in type_:
+        kinds.add("view_columns")
+    elif "string" in type_ or "binary" in type_:
+        is_short = "string" in type_ and "large_string" not in type_
+        kinds.add("text_columns" if is_short else "large_text_columns")
+    elif "tz=" in type_:
+        kinds.add("zoned_columns")
+    if ("list<" in type_ and "large_list<" not in type_) or "map<" in type_:
+        kinds.add("list_columns")
+    is_converted = any(unit in type_ for unit in _UNITS)
+    if is_converted:
+        kinds.add("second_columns")
+    # Numbers and times in chunks are joined, and times with nulls written anew, by pandas.
+    joined = chunks != 1 and (is_number or type_ == "bool" or type_.startswith(_TIMES))
+    unshared = type_ == "bool" or "tz=" in type_ or is_converted
+    if not (joined or unshared or (has_nulls and type_.startswith(_TIMES))):
+        kinds.add("block_columns")
+    return frozenset(kinds)
+
+
+def _is_number(type_: str) -> bool:
+    return type_ in {"halffloat", "float", "double"} or type_ in DTYPES
