@@ -190,7 +190,7 @@ class Graph:
         if self.formats[source].framework == self.formats[target].framework:
             return False
         ways = (way for way in self.conversions(source) if way.target.name == target)
-        return any(way.conversion.takes >= LABELLED for way in ways)
+        return any(way.conversion.takes - way.conversion.drops >= LABELLED for way in ways)
 
     def names(self, name: str, dtype: str) -> bool:
         """Tell whether a way into a format names a dtype that is not one of numbers."""

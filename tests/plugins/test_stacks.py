@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from PIL import Image
 
 import interop
 from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
@@ -333,3 +334,81 @@ def test_a_list_in_a_graph_stays_in_it() -> None:
     loss = torch.tensor(0.5, requires_grad=True)
     interop.convert([loss, torch.tensor(3)], to="torch", dtype="float32").sum().backward()
     assert loss.grad == 1
+
+
+def images(mode: str, count: int, size: tuple[int, int] = (4, 3)) -> list[Any]:
+    """Return images of Pillow's of one mode, which differ."""
+    made = [Image.new(mode, size) for _ in range(count)]
+    for n, image in enumerate(made):
+        image.putpixel((n, 0), (n, 1, 2) if mode == "RGB" else n)
+    return made
+
+
+#: By library, what makes some arrays that differ.
+OTHERS: dict[str, Any] = {
+    "images": lambda count: images("RGB", count),
+    "grey images": lambda count: images("L", count),
+    "images of truth values": lambda count: images("1", count),
+    "images of 16 bits": lambda count: images("I;16", count),
+    "jax": lambda count: [jnp.arange(3.0) + n for n in range(count)],
+    "jax in bfloat16": lambda count: [jnp.arange(3, dtype="bfloat16") + n for n in range(count)],
+    "torch": lambda count: [torch.arange(3.0) + n for n in range(count)],
+    "torch in a graph": lambda count: [torch.ones(3, requires_grad=True) * n for n in range(count)],
+}
+
+
+@pytest.mark.parametrize("library", OTHERS)
+@together("target", ["numpy", "torch"])
+@together("count", [1, 3])
+def test_lists_of_other_libraries_arrays_are_stacked_warm_as_cold(
+    library: str, target: str, count: int
+) -> None:
+    """The first call and those after it give the stack of what each array is."""
+    batch = OTHERS[library](count)
+    expected = np.stack([interop.convert(array, to="numpy") for array in batch])
+    for _ in range(4):
+        result = interop.convert(batch, to=target)
+        numbers = interop.convert(result, to="numpy")
+        assert numbers.dtype == expected.dtype
+        assert numbers.tolist() == expected.tolist()
+        in_graph = library == "torch in a graph" and target == "torch"
+        assert getattr(result, "requires_grad", False) is in_graph
+
+
+#: Lists that are no stack of plain arrays.
+ODD_LISTS: dict[str, Any] = {
+    "images of two sizes": lambda: [*images("L", 1), *images("L", 1, (2, 2))],
+    "images of two modes": lambda: [*images("L", 1), *images("I;16", 1)],
+    "an image and an array": lambda: [*images("L", 1), np.zeros((3, 4), "uint8")],
+    "two dtypes": lambda: [jnp.ones(2), jnp.ones(2, dtype="int8")],
+    "two shapes": lambda: [jnp.ones(2), jnp.ones(3)],
+    "bytes": lambda: [b"ab", b"cd"],
+    "texts": lambda: ["ab", "cd"],
+    "scalars": lambda: [np.float32(1), np.float32(2)],
+    "sparse tensors": lambda: [torch.eye(2).to_sparse()] * 2,
+    "Series": lambda: [pd.Series([1.0, 2.0])] * 2,
+    "two types": lambda: [jnp.ones(2), torch.ones(2)],
+    "nothing": list,
+    "rows of numbers": lambda: [[1.5], [2.5]],
+    "numbers": lambda: [1.5, 2.5],
+}
+
+
+def outcome(instance: interop.Interop, value: Any, target: str) -> Any:
+    """Return what a conversion gives, or the type of its error."""
+    try:
+        result = instance.convert(value, to=target)
+    except InteropError as error:
+        return type(error), str(error)
+    return str(result.dtype), result.tolist()
+
+
+@pytest.mark.parametrize("kind", ODD_LISTS)
+def test_odd_lists_come_out_as_in_a_first_call(kind: str) -> None:
+    """What plain lists have taught serves no list of anything else."""
+    for target in ("numpy", "torch"):
+        warm, cold = interop.Interop(), interop.Interop()
+        for make in OTHERS.values():
+            for _ in range(3):
+                warm.convert(make(2), to=target)
+        assert outcome(warm, ODD_LISTS[kind](), target) == outcome(cold, ODD_LISTS[kind](), target)

@@ -272,3 +272,15 @@ def test_numbers_of_boxes_are_cast_as_numpy_casts_them() -> None:
         assert type(result) is Boxes
         assert result.canvas == (4, 6)
         np.testing.assert_array_equal(result.as_subclass(torch.Tensor).numpy(), plain.numpy())
+
+
+def test_lists_of_labelled_arrays_are_stacked_as_their_numbers() -> None:
+    """A stack has no class, unit or metadata of its own."""
+    boxes = [Boxes.wrap(torch.tensor(NUMBERS), (4, 6))] * 2
+    stacked = interop.convert(boxes, to="torch")
+    assert type(stacked) is torch.Tensor
+    assert stacked.tolist() == [NUMBERS.tolist()] * 2
+    for target in ("numpy", "torch"):
+        result = interop.convert([length(), length()], to=target)
+        assert type(result) in {np.ndarray, torch.Tensor}
+        assert result.tolist() == [NUMBERS.tolist()] * 2

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
 from operator import attrgetter
-from types import NoneType
 from typing import TYPE_CHECKING, cast
 
 import interop
@@ -25,6 +23,7 @@ from .numbers import (
     describe_number,
     describe_numbers,
     element_types,
+    no_arrays,
     numpy_dtype,
 )
 
@@ -142,11 +141,9 @@ def _describe_ragged(value: Sequence[Any]) -> Spec | None:
 
 def _holds_arrays(value: Nested) -> bool:
     """Tell whether a sequence holds something else than numbers and what stands in their place."""
-    import numpy as np
-
     if type(value) is range:  # which may be too long to be read
         return False
-    usual = (numbers.Number, str, bytes, NoneType, np.generic, *SEQUENCES)
+    usual = no_arrays()
     return not all(issubclass(kind, usual) for kind in element_types(value))
 
 

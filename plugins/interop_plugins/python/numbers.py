@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextvars import Context
 from functools import cache, lru_cache
 from itertools import chain
-from types import ModuleType
+from types import ModuleType, NoneType
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError, Declined, RefusedError, UnknownValueError
@@ -44,6 +44,16 @@ _makers: dict[type, Callable[[Any], Array]] = {}
 _NO_NUMBERS = {str, bytes, dict, type(None)}
 #: The types of sequences that are opened.
 SEQUENCES = (list, tuple, range)
+
+
+@cache
+def no_arrays() -> tuple[type, ...]:
+    """Return the types of what sequences hold beside arrays: numbers, and what stands for them."""
+    import numpy as np
+
+    return (numbers.Number, str, bytes, NoneType, np.generic, *SEQUENCES)
+
+
 #: The trait of numbers that have no dtype of their own.
 WEAK = frozenset({"weak"})
 #: The trait of numbers of the standard library that arrays do not have: decimals and fractions.

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import interop
-from interop.errors import DeviceError, HandOffError
+from interop.errors import DeviceError, HandOffError, InteropError
 from interop.kit import (
     COMPLEX,
     INTEGERS,
@@ -215,7 +215,7 @@ def stack(value: Sequence[Any], *, dtype: str) -> Tensor:
         return tensor
     # A list is of plain numbers, also where a row is a tensor of a class of its own.
     rows = [
-        x if type(x) is torch.Tensor else interop.convert(x, "torch").as_subclass(torch.Tensor)
+        x if type(x) is torch.Tensor else without_subclass(interop.convert(x, "torch"))
         for x in value
     ]
     if len({row.dtype for row in rows}) == 1 and rows[0].nbytes * len(rows) < _SMALL:
@@ -232,7 +232,7 @@ def stack(value: Sequence[Any], *, dtype: str) -> Tensor:
 
 
 def stack_fast_path(value: Any) -> Any:
-    """Return the stack of plain tensors, or of NumPy's arrays, of one dtype and shape; else pass.
+    """Return the stack of plain tensors, or arrays of the host, of one dtype and shape; else pass.
 
     Together they have to be small.
     """
@@ -244,11 +244,22 @@ def stack_fast_path(value: Any) -> Any:
             is_plain = {*map(type, value)} == {np.ndarray} and len({*map(_DTYPE, value)}) == 1
             if is_plain and value[0].nbytes * len(value) < _SMALL:
                 return torch_fast_path(np.array(value))
-        elif value and are_plain(value) and value[0].nbytes * len(value) < _SMALL:
-            return torch.stack(value)
-    except (RuntimeError, ValueError):  # they differ in shape, or lie on several devices
+        elif value and isinstance(value[0], torch.Tensor):
+            if are_plain(value) and value[0].nbytes * len(value) < _SMALL:
+                return torch.stack(value)
+        elif value and _are_on_host(value):
+            array = interop.convert(value, "numpy")
+            return torch_fast_path(array) if array.nbytes < _SMALL else NotImplemented
+    except (InteropError, RuntimeError, ValueError):  # they differ in shape, or cannot be stacked
         pass
     return NotImplemented
+
+
+def _are_on_host(value: Sequence[Any]) -> bool:
+    """Tell whether values are arrays of one type on the host; NumPy takes those of one device."""
+    # Numbers and lists of them have no dtype of their own, but torch's default.
+    is_array = any(hasattr(value[0], name) for name in ("dtype", "__array_interface__"))
+    return is_array and len({*map(type, value)}) == 1 and interop.spec(value[0]).device == "cpu"
 
 
 def cast(value: Tensor, *, dtype: str) -> Tensor:
