@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.kit import COMPLEX, COPY, EMPTY, INTEGERS, REALS, check_offsets, dtype_name, extents
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
 
 _DTYPES = INTEGERS | (REALS - {"bfloat16"}) | COMPLEX | {"bool"}
+_HYBRID = frozenset({"hybrid"})
 _NESTED, _SCATTERED = frozenset({"nested"}), frozenset({"scattered"})
 _MASKED = frozenset({"masked"})
 #: The traits of arrays that Awkward copies and casts itself, other than rows of several lengths.
@@ -79,29 +81,44 @@ def describe(array: ak.Array) -> Spec:
         return _odd(array, "missing")
     if not layout.is_list or layout.parameter("__array__") is not None:
         return _odd(array, "reordered" if layout.is_indexed else "not_numbers")
-    content = layout.content
-    if not content.is_numpy or content.data.ndim != 1:
+    content, values = layout.content, _vectors(layout.content)
+    if values is None:
         return _odd(array, "lists_of_lists" if content.is_list else "not_numbers")
     starts, stops = layout.starts.data, layout.stops.data
     lengths = stops - starts
     stored, longest = int(lengths.sum()), int(lengths.max(initial=0))
     if hasattr(layout, "offsets") and len(lengths):
         ends = int(starts[0]), int(stops[-1])
-        check_offsets("an awkward.Array", ends, int(lengths.min()), len(content.data))
-    traits = EMPTY if (lengths == longest).all() else _NESTED
+        check_offsets("an awkward.Array", ends, int(lengths.min()), len(values))
+    traits, inner = EMPTY if (lengths == longest).all() else _NESTED, values.shape[1:]
+    if inner:
+        traits |= _HYBRID
     if not hasattr(layout, "offsets"):  # the lists begin and end anywhere
         traits |= _SCATTERED
-    nbytes = stored * content.data.itemsize + (len(array) + 1) * starts.itemsize
+    nbytes = stored * prod(inner) * values.itemsize + (len(array) + 1) * starts.itemsize
     return Spec(
         "awkward",
-        dtype_name(content.data.dtype),
+        dtype_name(values.dtype),
         "cpu",
-        (len(array), longest),
+        (len(array), longest, *inner),
         traits,
         nbytes,
         stored,
         dtype_name(starts.dtype),
     )
+
+
+def _vectors(content: Any) -> Array | None:
+    """Return the numbers, or the vectors of one length, in rows, as NumPy has them in place."""
+    import awkward as ak
+
+    layout = content
+    while layout.is_regular and layout.parameter("__array__") is None:
+        layout = layout.content
+    if not layout.is_numpy or layout.parameter("__array__") is not None:
+        return None
+    numbers: Array = content.data if content.is_numpy else ak.to_numpy(ak.Array(content))
+    return numbers
 
 
 def _odd(array: ak.Array, trait: str) -> Spec:
@@ -182,14 +199,15 @@ def unpack(array: ak.Array) -> Parts:
         It has no offsets: it is one block, or its rows lie anywhere.
     """
     layout = array.layout
-    if not _has_offsets(layout):
+    values = _vectors(layout.content) if hasattr(layout, "offsets") else None
+    if layout.is_regular or values is None:
         msg = f"an array of the type {array.type} has no offsets of rows of numbers"
         raise Declined(msg)
-    offsets, values = layout.offsets.data, layout.content.data
+    offsets = layout.offsets.data
     first, last = int(offsets[0]), int(offsets[-1])
     if first:
         offsets = offsets - first
-    shape = (len(array), int((offsets[1:] - offsets[:-1]).max(initial=0)))
+    shape = (len(array), int((offsets[1:] - offsets[:-1]).max(initial=0)), *values.shape[1:])
     arrays = {"values": values[first:last], "offsets": offsets}
     return Parts(shape, arrays, {"awkward": array})
 
@@ -307,7 +325,7 @@ def interop_declarations() -> Iterable[Declaration]:
         {"values": "dtype", "offsets": "index_dtype"},
         unpack,
         pack,
-        unpack_keeps=_NESTED,
+        unpack_keeps=_NESTED | _HYBRID,
         pack_seconds=5e-5,
     )
     yield Format(
@@ -317,13 +335,13 @@ def interop_declarations() -> Iterable[Declaration]:
         describe=describe,
         dtypes=_DTYPES,
         index_dtypes={"int32", "int64"},
-        carries=MEMORY_TRAITS | _NESTED | _SCATTERED | _MASKED | _ODD,
+        carries=MEMORY_TRAITS | _NESTED | _HYBRID | _SCATTERED | _MASKED | _ODD,
         memory=memory,
         wrapper=Wrapper(to_numpy, 3e-5),
         components=components,
         ndims=frozenset(range(1, 65)),  # NumPy has arrays of at most 64 axes
         unary=(
-            Drop("scattered", join, "copy", takes=_NESTED, cost=Cost(1e-4, 1e9)),
+            Drop("scattered", join, "copy", takes=_NESTED | _HYBRID, cost=Cost(1e-4, 1e9)),
             Copy(copy, takes=_EVEN, cost=Cost(3e-5, 1e10)),
             *_casts(),
         ),
@@ -349,7 +367,9 @@ def interop_declarations() -> Iterable[Declaration]:
     takes = MEMORY_TRAITS - {"byteswapped"}
     yield Conversion("numpy", "awkward", from_numpy, takes=takes, cost=Cost(2e-5))
     make = partial(Conversion, "awkward", "numpy", cost=Cost(5e-5, 1e9))
-    yield make(regular, cost=Cost(1.5e-5), name="regular_rows")
-    yield make(joined, requires=_SCATTERED, drops=_SCATTERED, effects=COPY, name="join_rows")
-    effects = COPY | {"pad"}
-    yield make(padded, requires=_NESTED, drops=_NESTED, effects=effects, name="pad_rows")
+    make = partial(make, takes=_HYBRID)
+    yield make(regular, drops=_HYBRID, cost=Cost(1.5e-5), name="regular_rows")
+    scattered = _SCATTERED | _HYBRID
+    yield make(joined, requires=_SCATTERED, drops=scattered, effects=COPY, name="join_rows")
+    effects, nested = COPY | {"pad"}, _NESTED | _HYBRID
+    yield make(padded, requires=_NESTED, drops=nested, effects=effects, name="pad_rows")

@@ -103,7 +103,7 @@ _SHARED_KINDS = frozenset({"bit_columns", "block_columns", "view_columns", "zone
 _COPIED_KINDS = COLUMN_TRAITS - _SHARED_KINDS | {"chunked", "lists", "nested"}
 _SHARED_KINDS |= {"text_columns", "large_text_columns", "list_columns"}
 _ODD_COLUMNS = SEVERAL_DTYPES | _UNTYPED
-_LABELLED = frozenset({"labelled"})
+_LABELLED, _HYBRID = frozenset({"labelled"}), frozenset({"hybrid"})
 #: The traits of the only column of a table if its rows are lists.
 _ROWS = frozenset(
     {"lists", "nested", "chunked", "null_rows", "lists_of_lists", "bits", "deep", "noncontiguous"}
@@ -203,19 +203,22 @@ def _describe_lists(series: pl.Series) -> Spec | None:
 
     Lists that have one length at each level are arrays. Of other lists of lists it returns None.
     """
+    import polars as pl
+
     if _lengths(series) is not None:
         spec = describe(to_arrays(series))
         return spec._replace(format="polars.list", wrapped=spec.format)
-    *levels, elements = _levels(series.dtype)
-    if len(levels) > 1:
+    first, *levels, elements = _levels(series.dtype)
+    if isinstance(first, pl.Array) or any(isinstance(level, pl.List) for level in levels):
         return None
+    inner = tuple(cast("pl.Array", level).size for level in levels)
     name, lengths = _NAMES[str(elements)], series.list.len()
     longest, stored = cast("int", lengths.max() or 0), int(lengths.sum() or 0)
-    nulls = series.null_count() or series.filter(lengths > 0).explode().null_count()
-    traits = _IMMUTABLE | (_NULL_ROWS if nulls else _NESTED)
+    nulls = series.null_count() or _has_nulls(series.filter(lengths > 0).explode(), inner)
+    traits = _IMMUTABLE | (_NULL_ROWS if nulls else _NESTED) | (_HYBRID if inner else EMPTY)
     if series.n_chunks() != 1:
         traits |= _SCATTERED
-    nbytes, shape = stored * itemsize(name), (series.len(), longest)
+    nbytes, shape = stored * prod(inner) * itemsize(name), (series.len(), longest, *inner)
     return Spec("polars.list", name, "cpu", shape, traits, nbytes, stored, "int64")
 
 
@@ -844,12 +847,12 @@ def _formats() -> list[Format]:
             "polars.list",
             types=("polars:Series",),
             describe=describe,
-            carries=_CARRIED | _NESTED | _NULL_ROWS,
+            carries=_CARRIED | _NESTED | _HYBRID | _NULL_ROWS,
             dtypes=_DTYPES,
             wrapper=Wrapper(to_arrays, 1e-5),
             unary=tuple(_list_copies()),
             limits=limits,
-            ndims={2},
+            ndims=frozenset(range(2, 65)),
             samples=Samples(make=_lists_of, source="numpy"),
         ),
     ]
@@ -936,16 +939,21 @@ def _series_of_arrow() -> Iterable[Conversion]:
 def _lists() -> Iterable[Conversion]:
     """Yield the conversions of lists to PyArrow's and back; those of one length are arrays."""
     make = partial(Conversion, "polars.list", "pyarrow.list", to_pyarrow, cost=Cost(2e-5))
-    make = partial(make, takes=_IMMUTABLE | _MASKED | _NESTED | _NULL_ROWS, dtypes=_SHARED)
-    yield make(result=Result(index_dtype="int64"))
-    drops = {"requires": _SCATTERED, "drops": _SCATTERED}
-    yield make(effects=COPY, name="join_lists", result=Result(index_dtype="int64"), **drops)
+    takes = _IMMUTABLE | _MASKED | _NESTED | _HYBRID | _NULL_ROWS
+    make = partial(make, dtypes=_SHARED, result=Result(index_dtype="int64"))
+    # Of more axes only rows of vectors are lists there: others are arrays.
+    for vectors, ndims in ((EMPTY, {2}), (_HYBRID, range(3, 65))):
+        rows = partial(make, takes=takes - _HYBRID, ndims=frozenset(ndims))
+        name = "vectors_to_pyarrow" if vectors else "to_pyarrow"
+        yield rows(requires=vectors, name=name)
+        scattered = vectors | _SCATTERED
+        yield rows(effects=COPY, name=f"{name}_joined", requires=scattered, drops=_SCATTERED)
     yield Conversion(
         "pyarrow.list",
         "polars.list",
         from_pyarrow,
         dtypes=_SHARED,
-        takes=_IMMUTABLE | _READONLY | _MASKED | _NESTED | _NULL_ROWS,
+        takes=takes | _READONLY,
         adds=_IMMUTABLE,
         cost=Cost(2e-5),
     )
@@ -1052,7 +1060,7 @@ def _list_copies() -> Iterable[Conversion]:
     for scattered in (EMPTY, _SCATTERED):
         yield Copy(
             copy_lists,
-            takes=_IMMUTABLE | _MASKED | _NESTED | _NULL_ROWS,
+            takes=_IMMUTABLE | _MASKED | _NESTED | _HYBRID | _NULL_ROWS,
             requires=scattered,
             adds=_IMMUTABLE,
             cost=_GATHER,

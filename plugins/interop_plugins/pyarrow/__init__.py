@@ -55,12 +55,15 @@ _MASKED, _CHUNKED = frozenset({"masked"}), frozenset({"chunked"})
 _NESTED, _LISTS = frozenset({"nested"}), frozenset({"lists"})
 #: The traits of lists without component arrays: of truth values, which are bits, and of lists.
 _WHOLE = frozenset({"bits", "deep"})
+#: The trait of rows whose elements are vectors.
+_HYBRID = frozenset({"hybrid"})
 _NONCONTIGUOUS, _UNALIGNED = frozenset({"noncontiguous"}), frozenset({"unaligned"})
 
 #: The traits that the memory of an Arrow array can have.
 _MEMORY = _IMMUTABLE | _READONLY | _UNALIGNED
 #: The traits of a chunked array, also of lists.
 _CHUNKS = _MEMORY | _MASKED | _CHUNKED | _LISTS | _NESTED | _WHOLE | lists.ODD | UNTYPED
+_CHUNKS |= _HYBRID
 #: The trait of a table whose columns do not lie in one block.
 _SCATTERED = frozenset({"scattered"})
 #: The trait of one whose only column does.
@@ -225,7 +228,7 @@ def _lists() -> Format:
         {"values": "dtype", "offsets": "index_dtype"},
         lists.unpack,
         lists.pack,
-        unpack_keeps=_NESTED,
+        unpack_keeps=_NESTED | _HYBRID,
         packed_dtypes=_BOOL,
         pack_adds=_IMMUTABLE,
         pack_seconds=2e-5,
@@ -236,9 +239,9 @@ def _lists() -> Format:
         describe=lists.describe,
         dtypes=DTYPES,
         index_dtypes={"int32", "int64"},
-        carries=_MEMORY | _MASKED | _NESTED | _WHOLE | lists.ODD,
+        carries=_MEMORY | _MASKED | _NESTED | _WHOLE | _HYBRID | lists.ODD,
         memory=lists.memory,
-        ndims={2},
+        ndims=frozenset(range(2, 65)),
         components=components,
         advanced=Advanced(hub=True),  # the other formats share memory with less than NumPy does
         requires="pyarrow",
@@ -530,7 +533,8 @@ def _lists_to_others() -> Iterable[Conversion]:
     rows, fixed = "pyarrow.list", "pyarrow.fixed_size_list"
     # The numbers are where they were; only offsets are read, or written.
     make = partial(Conversion, takes=_MEMORY, cost=Cost(1e-5))
-    yield make(rows, fixed, lists.regular, takes=_MEMORY | _MASKED | _WHOLE, drops=_WHOLE)
+    whole = _WHOLE | _HYBRID
+    yield make(rows, fixed, lists.regular, takes=_MEMORY | _MASKED | whole, drops=whole)
     yield make(
         fixed, rows, lists.to_lists, dtypes=NUMBERS, ndims={2}, result=Result(index_dtype="int32")
     )
@@ -538,9 +542,9 @@ def _lists_to_others() -> Iterable[Conversion]:
         rows,
         "numpy",
         lists.padded,
-        takes=_MEMORY | _WHOLE,
+        takes=_MEMORY | whole,
         requires=_NESTED,
-        drops=_NESTED | _WHOLE,
+        drops=_NESTED | whole,
         effects=COPY | {"pad"},
         cost=Cost(3e-5, 1e9),
         name="pad_rows",
@@ -565,7 +569,7 @@ def _lists_to_others() -> Iterable[Conversion]:
         drops=_LISTS | _WHOLE,
         cost=Cost(1e-5),
     )
-    anything = _MEMORY | _MASKED | _NESTED | _WHOLE
+    anything = _MEMORY | _MASKED | _NESTED | _WHOLE | _HYBRID
     yield Conversion(
         "pyarrow.chunked_array",
         rows,

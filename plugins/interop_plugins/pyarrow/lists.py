@@ -6,6 +6,7 @@ Where all rows have one length, the array is one of fixed-size lists over the sa
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from interop.kit import check_offsets, extents
@@ -42,6 +43,13 @@ def is_list(type_: pa.DataType) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_list(type_) or pa.types.is_large_list(type_))
+
+
+def is_vector(type_: pa.DataType) -> bool:
+    """Tell whether a type is that of lists of one length."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_fixed_size_list(type_))
 
 
 def offsets_of(array: pa.ListArray) -> Array:
@@ -88,9 +96,15 @@ def _rows(array: pa.ListArray) -> _Rows:
     first, last = int(offsets[0]), int(offsets[-1])
     values = array.values.slice(first, last - first)
     if not is_list(values.type):
-        if values.null_count:
-            traits.add("masked")
-        return _Rows((longest,), frozenset(traits), values)
+        vector: list[int] = []
+        while is_vector(values.type):
+            if values.null_count:
+                traits.add("null_rows")
+            vector.append(values.type.list_size)
+            values = values.flatten()
+        traits.update({"hybrid"} if vector else ())
+        traits.update({"masked"} if values.null_count else ())
+        return _Rows((longest, *vector), frozenset(traits), values)
     inner = _rows(values)
     if "nested" in traits | inner.traits:
         traits.add("lists_of_lists")
@@ -103,7 +117,7 @@ def describe(array: pa.ListArray | pa.LargeListArray) -> Spec:
     Rows of one length are those of a dense array; others have the trait ``nested``.
     """
     leaf = array.type
-    while is_list(leaf):
+    while is_list(leaf) or is_vector(leaf):
         leaf = leaf.value_type
     dtype = dtype_name(leaf) if leaf.id in number_types() else ""
     if dtype not in DTYPES or not array.is_cpu:
@@ -117,7 +131,8 @@ def describe(array: pa.ListArray | pa.LargeListArray) -> Spec:
         traits -= {"nested"}
     if dtype == "bool":
         traits |= {"bits"}
-    if len(shape) > 1:
+    inner = shape[1:] if "hybrid" in traits else ()
+    if len(shape) > 1 and not inner:
         traits |= {"deep"}
     width, stored = number_types()[leaf.id][1], len(values)
     data = values.buffers()[1]
@@ -132,7 +147,7 @@ def describe(array: pa.ListArray | pa.LargeListArray) -> Spec:
         (len(array), *shape),
         traits | _IMMUTABLE,
         stored * width + (len(array) + 1) * offsets_of(array).itemsize,
-        nnz=stored,
+        nnz=stored // max(1, prod(inner)),
         index_dtype=_offset_dtype(array),
     )
 
@@ -151,7 +166,8 @@ def _joined(chunked: pa.ChunkedArray) -> Spec:
     longest = [max(lengths) for lengths in zip(*(spec.shape for spec in specs), strict=True)]
     traits = frozenset().union(*(spec.traits for spec in specs)) | {"lists"}
     if any(spec.shape[1:] != first.shape[1:] for spec in specs):
-        traits |= {"nested"} if len(first.shape) == 2 else {"lists_of_lists"}
+        is_flat = len(first.shape) == 2 or "hybrid" in traits  # all vectors have one length
+        traits |= {"nested"} if is_flat else {"lists_of_lists"}
     if traits & ODD:
         traits -= {"nested"}
     if chunked.num_chunks != 1:
@@ -244,8 +260,10 @@ def unpack(array: pa.ListArray) -> Parts:
     offsets, rows = offsets_of(array), _rows(array)
     if offsets[0]:
         offsets = offsets - offsets[0]
-    shape = (len(array), *rows.shape)
-    return Parts(shape, {"values": to_numpy(rows.values), "offsets": offsets})
+    values = to_numpy(rows.values)
+    if "hybrid" in rows.traits:
+        values = values.reshape(int(offsets[-1]), *rows.shape[1:])
+    return Parts((len(array), *rows.shape), {"values": values, "offsets": offsets})
 
 
 def pack(parts: Parts) -> pa.ListArray:
@@ -256,6 +274,11 @@ def pack(parts: Parts) -> pa.ListArray:
     values, offsets = parts.arrays["values"], np.ascontiguousarray(parts.arrays["offsets"])
     _check(offsets, len(values))
     flat = flat_array(values)
+    for size in reversed(values.shape[1:]):
+        if not size:
+            msg = "Arrow does not count vectors without elements"
+            raise Declined(msg)
+        flat = pa.FixedSizeListArray.from_arrays(flat, size)
     type_ = (pa.large_list if offsets.dtype == np.int64 else pa.list_)(flat.type)
     buffers = [None, pa.py_buffer(offsets)]
     return pa.Array.from_buffers(type_, len(offsets) - 1, buffers, 0, children=[flat])

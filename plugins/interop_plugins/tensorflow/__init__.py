@@ -85,7 +85,7 @@ _HINTS = {
     "shapeless": "it does not say how many rows the dense tensor has; give it a dense_shape.",
     "invalid_indices": "it has indices outside of its shape, and other libraries do not check for "
     "them; leave those elements out first.",
-    "lists_of_lists": "its rows are ragged themselves, or hold arrays; flatten one level first "
+    "lists_of_lists": "its rows are ragged themselves; flatten one level first "
     "(x.merge_dims(0, 1)).",
     "foreign": "its parts are not TensorFlow's tensors; make them so (tf.convert_to_tensor).",
 }
@@ -151,16 +151,16 @@ def _ragged() -> Format:
         types=("tensorflow:RaggedTensor",),
         describe=ragged.describe,
         memory=ragged.memory,
-        carries=_IMMUTABLE | {"nested", "traced", "lists_of_lists"},
+        carries=_IMMUTABLE | {"nested", "hybrid", "traced", "lists_of_lists"},
         index_dtypes=frozenset({"int32", "int64"}),
-        ndims={2},
+        ndims=frozenset(range(2, 65)),
         components=Components(
             "ragged",
             "tensorflow",
             {"values": "dtype", "offsets": "index_dtype"},
             ragged.unpack,
             ragged.pack,
-            unpack_keeps=frozenset({"nested"}),
+            unpack_keeps=frozenset({"nested", "hybrid"}),
             pack_seconds=3e-4,
         ),
         samples=Samples(make=ragged.sample, variants={"nested": ragged.variant}),
@@ -233,13 +233,14 @@ def _conversions() -> Iterator[Conversion]:
         result=Result(index_dtype="int32"),
         cost=Cost(3e-4),
     )
-    make = partial(Conversion, "tensorflow.ragged", "tensorflow", devices=None, takes=_IMMUTABLE)
-    yield make(ragged.regular, cost=Cost(5e-5), name="regular_rows")
+    make = partial(Conversion, "tensorflow.ragged", "tensorflow", devices=None)
+    make = partial(make, takes=_IMMUTABLE | {"hybrid"})
+    yield make(ragged.regular, drops={"hybrid"}, cost=Cost(5e-5), name="regular_rows")
     yield make(
         ragged.padded,
         dtypes=_PADDED,
         requires={"nested"},
-        drops={"nested"},
+        drops={"nested", "hybrid"},
         adds=_IMMUTABLE,
         effects=COPY | {"pad"},
         cost=Cost(3e-4, 1e9),

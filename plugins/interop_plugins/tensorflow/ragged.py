@@ -21,7 +21,7 @@ def describe(value: tf.RaggedTensor) -> Spec:
     trait ``nested``.
     """
     values, dtype = value.values, tensors.dtype_name(value.dtype)
-    if value.ragged_rank > 1 or value.flat_values.shape.rank != 1:
+    if value.ragged_rank > 1 or not value.flat_values.shape.rank:
         shape = (0 if value.shape[0] is None else value.shape[0],)
         return Spec("tensorflow.ragged", dtype, "cpu", shape, frozenset({"lists_of_lists"}))
     spec = tensors.describe(values)
@@ -33,10 +33,12 @@ def describe(value: tf.RaggedTensor) -> Spec:
     if len(lengths):
         ends = int(offsets[0]), int(offsets[-1])
         check_offsets("a RaggedTensor", ends, int(lengths.min()), spec.shape[0])
-    traits = spec.traits if (lengths == longest).all() else spec.traits | {"nested"}
+    traits, inner = spec.traits, spec.shape[1:]
+    traits |= frozenset({"nested"} if (lengths != longest).any() else ())
+    traits |= frozenset({"hybrid"} if inner else ())
     return spec._replace(
         format="tensorflow.ragged",
-        shape=(len(lengths), longest),
+        shape=(len(lengths), longest, *inner),
         traits=traits,
         nbytes=spec.nbytes + offsets.nbytes,
         nnz=spec.shape[0],
@@ -89,8 +91,9 @@ def sample(dense: Any) -> tf.RaggedTensor:
     """Return a ragged tensor with the rows of a matrix, to try conversions out."""
     import tensorflow as tf
 
-    rows, length = dense.shape
-    return pack(Parts((), {"values": tf.reshape(dense, [-1]), "offsets": _splits(rows, length)}))
+    rows, length, *inner = dense.shape
+    values = tf.reshape(dense, [rows * length, *inner])
+    return pack(Parts((), {"values": values, "offsets": _splits(rows, length)}))
 
 
 def variant(value: tf.RaggedTensor) -> tf.RaggedTensor:

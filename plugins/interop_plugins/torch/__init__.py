@@ -284,14 +284,14 @@ def _jagged_format() -> Format:
         dtypes=_STORABLE,
         index_dtypes=frozenset({"int32", "int64"}),
         carries=_GAPS | _GRAD | {"nested", "hybrid", "rearranged", "meta"},
-        ndims={2},
+        ndims=_MATRICES,
         components=Components(
             "ragged",
             "torch",
             {"values": "dtype", "offsets": "index_dtype"},
             ragged.unpack,
             ragged.pack,
-            unpack_keeps=frozenset({"nested"}),
+            unpack_keeps=frozenset({"nested", "hybrid"}),
             pack_seconds=4e-5,
         ),
         unary=(Drop("grad", dense.detach, "detach", takes=_GAPS | {"nested", "hybrid"}),),
@@ -771,7 +771,7 @@ def _ragged() -> Iterable[Conversion]:
     yield own(
         "torch.jagged",
         ragged.from_rows,
-        takes=_GRAD | {"labelled"},
+        takes=_GRAD | {"labelled", "hybrid"},
         drops={"labelled"},
         effects=COPY,
     )
@@ -795,6 +795,22 @@ def _ragged() -> Iterable[Conversion]:
         cost=Cost(4e-5),
     )
     yield from _differentiable([dense])
+    for inner, ndims in ((frozenset[str](), {2}), (frozenset({"hybrid"}), range(3, 65))):
+        yield Conversion(
+            "torch",
+            "torch.jagged",
+            ragged.from_nested,
+            dtypes=_STORABLE,
+            devices=None,
+            ndims=frozenset(ndims),
+            takes=_GRAD,
+            requires={"nested"},
+            adds=inner,
+            effects=COPY,
+            result=Result(index_dtype="int32"),
+            cost=Cost(6e-5, 1e9),
+            name="join_rows_of_vectors" if inner else "join_rows",
+        )
     make = partial(Conversion, "torch.jagged", "torch", devices=None)
     takes = _GRAD | _GAPS | {"hybrid"}
     yield make(ragged.regular, takes=takes, drops={"hybrid"}, cost=Cost(4e-5), name="regular_rows")

@@ -98,6 +98,26 @@ def from_rows(value: Sequence[object]) -> Tensor:
     return pack(Parts((), {"values": values, "offsets": offsets}))
 
 
+def from_nested(value: Tensor) -> Tensor:
+    """Return the rows of a nested tensor of torch's older layout as a jagged one.
+
+    Raises
+    ------
+    Declined
+        Its rows differ along another axis, too.
+    """
+    import torch
+
+    rows = value.unbind()
+    if len({row.shape[1:] for row in rows}) != 1:
+        msg = "its rows differ along another axis than their first"
+        raise Declined(msg)
+    values = torch.cat(rows)
+    lengths = torch.tensor([0, *map(len, rows)], device=values.device)
+    offsets = lengths.cumsum(0, dtype=torch.int32)
+    return pack(Parts((), {"values": values, "offsets": offsets}))
+
+
 def from_dense(value: Tensor) -> Tensor:
     """Return the rows of a dense tensor as a jagged one, over the same memory."""
     import torch
@@ -147,9 +167,9 @@ def sample(dense: Tensor) -> Tensor:
     """Return a jagged tensor with the rows of a matrix, to try conversions out."""
     import torch
 
-    rows, length = dense.shape
-    offsets = torch.arange(rows + 1) * length
-    return pack(Parts(tuple(dense.shape), {"values": dense.reshape(-1), "offsets": offsets}))
+    rows, length, *inner = dense.shape
+    offsets, values = torch.arange(rows + 1) * length, dense.reshape(rows * length, *inner)
+    return pack(Parts(tuple(dense.shape), {"values": values, "offsets": offsets}))
 
 
 def variant(value: Tensor) -> Tensor:
