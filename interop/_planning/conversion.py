@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
+from itertools import filterfalse
 
 from interop._model.device import PAGE_LOCKED, device_type, is_host_part, matches, ordinary
 from interop._model.dtype import bit_carrier, itemsize, preserves
@@ -450,7 +451,7 @@ class Unwrapping:
 
 def elements_named(dtypes: Iterable[str]) -> tuple[str, ...]:
     """Return the beginnings of names of dtypes that are not of numbers, in a set of dtypes."""
-    return tuple(name for name in dtypes if not name.isidentifier())
+    return tuple(filterfalse(str.isidentifier, dtypes))
 
 
 def _intersection(ndims: Set[int] | None, others: Set[int] | None) -> Set[int] | None:

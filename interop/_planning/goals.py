@@ -192,9 +192,10 @@ def labels_confine(graph: Graph, spec: Spec, names: Iterable[str]) -> bool:
 
 def _shares_labels(graph: Graph, spec: Spec, names: Iterable[str]) -> bool:
     """Tell whether a value's format and some others are of one framework, and have labels."""
-    source = graph.formats[spec.format]
-    formats = [source, *(graph.formats[name] for name in names)]
-    return all(f.labels is not None and f.framework == source.framework for f in formats)
+    if graph.formats[spec.format].labels is None:
+        return False
+    framework, framework_of = graph.framework_of[spec.format], graph.framework_of
+    return all(graph.formats[n].labels and framework_of[n] == framework for n in names)
 
 
 def frameworks(graph: Graph, spec: Spec, wanted: Mapping[str, Goal]) -> tuple[str, ...]:

@@ -66,6 +66,7 @@ class Graph:
         self.links: Callable[[str], Links] = cache(self._links)
         self.rest = lru_cache(_MOST)(self._rest)
         self.stops = lru_cache(_MOST)(self._stops)
+        self.places = lru_cache(_MOST)(self._places)
         self.first_parties = lru_cache(_MOST)(self._first_parties)
         self._is_stop = cache(self._may_be_stop)
         self._is_there = cache(self._is_available)
@@ -220,7 +221,7 @@ class Graph:
         """Return the least number of hand-offs to a goal, from each format that leads to one."""
         return _distances(goals, self.links)
 
-    def places(self, start: str, goals: tuple[str, ...]) -> dict[str, int]:
+    def _places(self, start: str, goals: tuple[str, ...]) -> dict[str, int]:
         """Return the places of one framework's formats by preference; others have none."""
         formats = self.formats
         if len({formats[name].framework for name in goals}) > 1:

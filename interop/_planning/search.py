@@ -6,7 +6,7 @@ the steps to further states, so the states need not be known beforehand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
@@ -197,22 +197,20 @@ class Search:
             )
             heappush(self._queue, (bound, next(self._order), rank, state, name))
 
-    def _steps(
-        self, spec: Spec, name: str, ways: Iterable[Way], question: Question
-    ) -> Iterator[Step]:
-        """Yield the steps from a spec to a format by some ways, and by unwrapping."""
+    def _steps(self, spec: Spec, name: str, ways: Iterable[Way], question: Question) -> list[Step]:
+        """Return the steps from a spec to a format by some ways, and by unwrapping."""
         # What a step has wrapped may lie in another format within; to unwrap it leads nowhere new.
         if spec.wrapped == name == self._start.spec.wrapped:
             ways = [*ways, self._graph.unwrapping(spec.format, name)]
         made = self._made.setdefault((spec, question.devices), {})
+        steps: list[Step] = []
         for way in ways:
             if way.effects <= question.effects:
-                steps = made.get(way)
-                if steps is None:
+                if way not in made:
                     takes = way.takes_value(spec)
-                    steps = tuple(way.steps(spec, question, self._route_of)) if takes else ()
-                    made[way] = steps
-                yield from steps
+                    made[way] = (*way.steps(spec, question, self._route_of),) if takes else ()
+                steps += made[way]
+        return steps
 
     def _extend(self, rank: Rank, state: State, bare: Step) -> None:
         """Enter the state that a permitted step leads to, unless a better route leads there."""
@@ -294,8 +292,8 @@ class Search:
             and state.refused == self._refused
         )
 
-    def steps(self, spec: Spec, target: str, origin: object) -> Iterator[Step]:
-        """Yield the steps from a spec to a format that have an origin, though they be refused.
+    def steps(self, spec: Spec, target: str, origin: object) -> list[Step]:
+        """Return the steps from a spec to a format that have an origin, though they be refused.
 
         Others may be among them.
         """

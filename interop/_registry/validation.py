@@ -123,7 +123,7 @@ def _check(annotation: Any) -> _Check:
         (inner,) = (_check(argument) for argument in arguments if argument is not NoneType)
         return lambda value: None if value is None else inner(value)
     if origin is Set:
-        return _items(*arguments, frozenset)
+        return _items(arguments[0], frozenset)
     if origin is tuple and arguments[0] is str:
         return _items(str, tuple)
     if origin is tuple:
