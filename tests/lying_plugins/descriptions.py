@@ -260,7 +260,7 @@ LIARS = table(
     _declared(
         "has_one_key_for_all",
         "Tells values apart by their dtype alone, whether they are odd or large.",
-        *("fast_key", "although it is not plain"),
+        *("fast_key", "the same key"),
         advanced=Advanced(fast_key=lambda grid: grid.numbers.dtype),
     ),
     _declared(
