@@ -229,7 +229,7 @@ class Caller:
             notes.failed("source", f"{self.label} turned {argument}")
             return
         visible = self.truth.witness(call.value, spec)
-        if call.truth is None or (visible is None and spec.device != "cpu"):
+        if call.truth is None:
             return
         if visible is not None:
             notes.judge("source", "" if same(visible, call.truth) else problem)
@@ -429,7 +429,10 @@ class Caller:
         if step.aliases and step.effects & COPYING:
             notes.skipped("it may share memory or not, as it finds", "sharing")
             return
-        if not step.before.size or step.after.device != "cpu" or step.before.device != "cpu":
+        if not step.before.size:
+            return
+        if "cpu" not in (step.before.device, step.after.device):
+            notes.skipped("nothing but a conversion can write on the devices", "sharing")
             return
         notes.tell("sharing", f"the memory of {trial} was written")
         by_address = self.memory.addresses_overlap(value, result)

@@ -69,6 +69,8 @@ _SLOWER, _GROWTH, _CALLS = 500, 20, 20
 _NARROW = re.compile(r"^(u?int|float)[1-7](_|$)")
 #: The types of what a wrapper may keep beside its array.
 _PLAIN_TYPES = (bool, int, float, complex, str, type(None))
+#: Traits of memory that others must know of, who write there or take strides.
+_TELLING = ("readonly", "negative_strides", "broadcast", "noncontiguous")
 #: Errors that mean a mistake in a function, not a refusal.
 _MISTAKES = (AttributeError, LookupError, NameError, TypeError)
 #: Traits that a value with a fast key may have.
@@ -85,8 +87,6 @@ def try_format(bench: Bench, promise: Promise, notes: Notes) -> None:
         notes.failed("extent", problem)
     if problem := not_installed(format_):
         notes.skipped(problem)
-    elif "cpu" not in format_.devices:
-        notes.skipped(f"{format_.name} cannot be on the host")
     else:
         _Format(bench, format_, notes).run(promise.checks)
 
@@ -99,6 +99,7 @@ class _Format:
         self._registry = bench.registry
         self._format = format_
         self._name = format_.name
+        self._device = "cpu" if "cpu" in format_.devices else format_.devices[0]
         self._notes = notes
         self._truth = Truth(bench.interop)
         self._memory = Memory(bench.interop, self._truth)
@@ -132,7 +133,7 @@ class _Format:
                 self._notes.failed(check, first_line(problem))
 
     def _dtypes(self) -> list[str]:
-        return preferred(self._format.holds("cpu"))
+        return preferred(self._format.holds(self._device))
 
     def _trait_sets(self) -> list[frozenset[str]]:
         """Return no traits, and each of those alone for which there is a variant."""
@@ -148,11 +149,11 @@ class _Format:
         self, shape: tuple[int, ...] = (3, 4), traits: frozenset[str] = frozenset()
     ) -> Recipe:
         density = 0.5 if self._format.is_sparse else 1.0
-        return Recipe(self._name, self._dtypes()[0], shape, traits, density=density)
+        return Recipe(self._name, self._dtypes()[0], shape, traits, self._device, density)
 
     def _plain(self) -> tuple[Recipe, Value]:
         """Return a plain value of the first dtype and shape that works, with its recipe."""
-        failure = NoSample(f"{self._name} holds nothing on the host")
+        failure = NoSample(f"{self._name} holds nothing on {self._device}")
         for dtype in self._dtypes():
             for shape in self._shapes():
                 recipe = self._recipe(shape)._replace(dtype=dtype)
@@ -168,6 +169,7 @@ class _Format:
         import numpy as np
 
         self._compare_with_makers()
+        self._describe_shared()
         mistake, describe = "", f"describe of format {self._name}"
         for shape in self._shapes():
             # Every dtype is described in the first shape, and one dtype in the others.
@@ -299,12 +301,8 @@ class _Format:
 
     def _is_maker(self, conversion: Conversion, dtype: str) -> bool:
         """Tell whether a conversion turns plain arrays of a dtype into this format."""
-        is_plain = not (conversion.requires or conversion.changes or conversion.result.bits)
-        return (
-            is_plain
-            and (conversion.source, conversion.target) == (self._truth.hub, self._name)
-            and (conversion.dtypes is None or dtype in conversion.dtypes)
-        )
+        is_offered = conversion.dtypes is None or dtype in conversion.dtypes
+        return is_offered and _is_plain(conversion, self._truth.hub, self._name)
 
     def _judge_description(self, value: Value, truth: Array, dtype: str, maker: str) -> None:
         name, shape = self._name, truth.shape
@@ -327,6 +325,38 @@ class _Format:
                     f"describe of format {name} says {spec} of what {maker} made, which reads back "
                     f"as {name} {dtype} {shape} on cpu",
                 )
+
+    def _describe_shared(self) -> None:
+        """Judge how values are described over memory that is locked, or laid out oddly.
+
+        What reads a value shows whether the value could tell.
+        """
+        conversions = [declared.conversion for declared in self._registry.conversions]
+        readers = [c.function for c in conversions if _is_plain(c, self._name, self._truth.hub)]
+        makers = [c.function for c in conversions if _is_plain(c, self._truth.hub, self._name)]
+        for trait, make, read in product(_TELLING, makers, readers):
+            with suppress(NoSample, *REFUSALS):
+                if self._is_hidden(trait, make, read):
+                    self._notes.failed("describe", self._silence(trait))
+
+    def _is_hidden(self, trait: str, make: Callable[..., Any], read: Callable[..., Any]) -> bool:
+        """Tell whether a value is read as memory with a trait that its description leaves out."""
+        recipe = self._plain()[0]._replace(format=self._truth.hub)
+        plain, value = (
+            make(sampled(self._interop, recipe._replace(traits=t)))
+            for t in (frozenset(), _single(trait))
+        )
+        if trait in self._interop.spec(read(plain)).traits:
+            return False  # which says nothing of the memory of the value
+        shown, traits = self._interop.spec(read(value)).traits, self._interop.spec(value).traits
+        is_told = trait in traits or (trait == "readonly" and "immutable" in traits)
+        shares = self._memory.addresses_overlap(value, read(value))
+        return trait in shown and not is_told and bool(shares)
+
+    def _silence(self, trait: str) -> str:
+        """Return the problem that a description leaves a trait out."""
+        describe = f"describe of format {self._name}"
+        return f"{describe} does not say that a value is {trait!r}, although it is"
 
     def _spec_or_error(self, value: Value) -> Spec | InteropError:
         try:
@@ -395,8 +425,7 @@ class _Format:
     def _fault(self, trait: str, failure: NoSample) -> str:
         """Name the function of the plugin that is at fault for a variant that cannot be made."""
         if self._is_own(failure) and failure.field == "traits" and self._format.describe:
-            problem = f"describe of format {self._name} does not say that a value is"
-            return f"{problem} {trait!r}, although it is"
+            return self._silence(trait)
         mistake = _mistake(failure)
         return f"variants[{trait!r}] fails: {mistake}" if mistake else ""
 
@@ -646,6 +675,12 @@ class _Format:
         self._notes.judge(
             "fill", problem and f"fill of format {self._name} {problem} (out is {spec})"
         )
+
+
+def _is_plain(conversion: Conversion, source: str, target: str) -> bool:
+    """Tell whether a conversion turns plain values of one format into another."""
+    is_plain = not (conversion.requires or conversion.changes or conversion.result.bits)
+    return is_plain and (conversion.source, conversion.target) == (source, target)
 
 
 def _single(trait: str) -> frozenset[str]:

@@ -94,28 +94,24 @@ class Memory:
             before = self._truth.read(other)
             if before is None:
                 return None
-            _flip(extents)
-            after = self._truth.read(other)
-            _flip(extents)
-            return after is None or not same(before.array, after.array)
+            with _zeroed(extents) as is_changed:
+                after = self._truth.read(other)
+            if is_changed:
+                return after is None or not same(before.array, after.array)
         return None
 
     @contextmanager
     def overwritten(self, value: Value, *, inner: bool = False) -> Iterator[bool]:
-        """Change the numbers of a value inside the block; yield whether that is possible.
+        """Change the numbers of a value inside the block; yield whether they have changed.
 
         With `inner` the first and the last quarter of its bytes stay as they are.
         """
         extents = self.extents(value, self._interop.spec(value)) or ()
         if inner:
             extents = tuple((address + n // 4, n // 2) for address, n in extents)
-        is_possible = any(length for _, length in extents)
-        is_possible = is_possible and all(address > 0 for address, length in extents if length)
-        _flip(extents if is_possible else ())
-        try:
-            yield is_possible
-        finally:
-            _flip(extents if is_possible else ())
+        is_possible = all(address > 0 for address, length in extents if length)
+        with _zeroed(extents if is_possible else ()) as is_changed:
+            yield is_changed
 
     def place(self, out: Value, numbers: Array) -> Place | None:
         """Return where a value lies before it is written into; None if it is not read well."""
@@ -165,10 +161,10 @@ class Memory:
         if read is None or not any(length for _, length in extents):
             return ""
         before = read()
-        _flip(extents)
-        after = read()
-        _flip(extents)
-        if before is not None and after is not None and before.tobytes() == after.tobytes():
+        with _zeroed(extents) as is_changed:
+            after = read()
+        is_read = is_changed and before is not None and after is not None
+        if is_read and before.tobytes() == after.tobytes():
             return f"memory of format {name} reports addresses where its numbers do not lie"
         return ""
 
@@ -191,13 +187,21 @@ def _lies_within(array: Value, extents: _Extents | None) -> bool:
     )
 
 
-def _flip(extents: _Extents) -> None:
-    """Change the lowest bit of every byte; a second call restores them."""
-    for address, length in extents:
-        memory = (ctypes.c_ubyte * length).from_address(address)
-        view = memoryview(memory).cast("B")
-        number = int.from_bytes(view, "little") ^ int.from_bytes(b"\1" * length, "little")
-        view[:] = number.to_bytes(length, "little")
+@contextmanager
+def _zeroed(extents: _Extents) -> Iterator[bool]:
+    """Fill memory with zeros inside the block; yield whether that changes it.
+
+    Zeros never ask for more memory, as another length of a run might.
+    """
+    views = [memoryview((ctypes.c_ubyte * n).from_address(at)).cast("B") for at, n in extents if n]
+    kept = [view.tobytes() for view in views]
+    for view in views:
+        view[:] = bytes(len(view))
+    try:
+        yield any(numbers.strip(b"\0") for numbers in kept)
+    finally:
+        for view, numbers in zip(views, kept, strict=True):
+            view[:] = numbers
 
 
 def overwrite_freed(nbytes: int) -> list[object]:

@@ -6,14 +6,18 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from interop._model.extension import NoTrace
+from interop._model.conversion import Conversion, Cost
+from interop._model.extension import Declaration, NoTrace
 from interop._model.format import Format, package
+from interop._model.provenance import Provenance
 from interop._recognition.installed import importable
+from interop._registry.discovery import declarations_of
+from interop._registry.precedence import declared_by, settle
 from interop.errors import DeviceError, NotInstalledError, RefusedError
 
 from ._notes import Notes
 from ._process import Say, Worker, WorkerEnded
-from ._subject import Bench, Promise, Subject, load_module
+from ._subject import Bench, Promise, Subject, load_module, name_of
 from ._truth import hub
 
 #: Seconds for a process that loads the plugin.
@@ -26,7 +30,7 @@ def try_plugin(bench: Bench, promise: Promise, notes: Notes) -> None:
         notes.failed("loading", f"the plugin does not load: {bench.problem}")
         notes.skipped("the plugin does not load")
         return
-    notes.passed("loading")
+    notes.judge("loading", _problem_of_repetition(bench))
     own = package(bench.subject.module)
     formats = bench.registry.formats
     modules = {name for format_ in formats.values() for name in _modules(format_)} - {own}
@@ -48,6 +52,24 @@ def try_plugin(bench: Bench, promise: Promise, notes: Notes) -> None:
     if problems:
         problem = f"without {', '.join(sorted(required))} {problems[0]}"
     notes.judge("absence", problem)
+
+
+def _problem_of_repetition(bench: Bench) -> str:
+    """Say which declaration another of the plugin's repeats or overwrites; "" if none does."""
+    subject = bench.subject
+    origin = Provenance(subject.name, subject.distribution or subject.name, "")
+    declared = declared_by(declarations_of(load_module(subject), origin), origin)
+    used = {id(entry) for entry in settle(declared)[0]}
+    seen: list[Declaration] = []
+    for entry in declared:
+        what = entry.declaration
+        name = name_of(entry) if isinstance(what, Conversion) else repr(what)
+        if isinstance(what, Conversion):
+            what = what._replace(cost=Cost(), name="")
+        if id(entry) not in used or what in seen:
+            return f"{name} is declared twice; leave one of them out"
+        seen.append(what)
+    return ""
 
 
 def _modules(format_: Format) -> set[str]:

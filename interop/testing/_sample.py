@@ -338,11 +338,8 @@ def _value(interop: Interop, format_: Format, recipe: Recipe) -> Value:
 def _plain(interop: Interop, format_: Format, recipe: Recipe) -> Value:
     """Return a value without any trait."""
     if format_.samples.make is not None:
-        name = source_of(interop, format_, len(recipe.shape))
         try:
-            return format_.samples.make(
-                sample(interop, recipe._replace(format=name, traits=frozenset()))
-            )
+            return _made(interop, format_, recipe)
         except Declined:
             if format_.components is None:
                 raise  # what has components can be packed
@@ -355,6 +352,21 @@ def _plain(interop: Interop, format_: Format, recipe: Recipe) -> Value:
         device=recipe.device,
         copy=True if format_.is_dense else None,
     )
+
+
+def _made(interop: Interop, format_: Format, recipe: Recipe) -> Value:
+    """Return a value that the plugin makes of a dense one, moved to the device of the recipe."""
+    assert format_.samples.make is not None
+    name = source_of(interop, format_, len(recipe.shape))
+    source = Inspection(interop).registry.formats.get(name)
+    device = recipe.device
+    if source is not None and device_type(device) not in source.devices:
+        device = source.devices[0]
+    dense = sample(interop, recipe._replace(format=name, traits=frozenset(), device=device))
+    value = format_.samples.make(dense)
+    if matches(interop.spec(value).device, recipe.device):
+        return value
+    return interop.convert(value, to=format_.name, device=recipe.device)
 
 
 def source_of(interop: Interop, format_: Format, axes: int) -> str:

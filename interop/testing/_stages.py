@@ -297,10 +297,14 @@ class _Stages:
             recipes.append(recipe._replace(traits=frozenset()))
         others = sorted(conversion.source.holds(recipe.device) - conversion.dtypes)
         recipes += [recipe._replace(dtype=dtype) for dtype in others[:3]]
-        ndims = conversion.ndims
+        ndims, possible = (
+            conversion.ndims,
+            self._bench.registry.formats[self._caller.truth.hub].ndims,
+        )
         if ndims is not None:
             axes = next(axes for axes in count() if axes not in ndims)
-            recipes.append(recipe._replace(shape=(1,) * axes))
+            if possible is None or axes in possible:  # no sample has more axes
+                recipes.append(recipe._replace(shape=(1,) * axes))
         return recipes
 
     # ------------------------------------------------------------------ threads

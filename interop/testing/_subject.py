@@ -232,7 +232,7 @@ class Bench:
             )
         for declared in conversions:
             conversion = declared.conversion
-            name = _name(declared)
+            name = name_of(declared)
             if conversion.source not in self.registry.sources:
                 return f"{name} starts from {conversion.source!r}, which nobody declares"
             if conversion.target not in self.registry.formats:
@@ -316,14 +316,14 @@ class Bench:
             if declared.conversion.target not in formats:
                 continue
             if is_own and name in formats:
-                yield _name(declared), declared, formats[name]
+                yield name_of(declared), declared, formats[name]
             for exporter in formats.values():
                 if exporter.name == declared.conversion.target:
                     continue  # no route leads by a protocol to the format itself
                 # What others declare for a protocol holds for the formats of this plugin, too.
                 is_concerned = self.declares(provenance[exporter.name])
                 if name in exporter.exports and (is_concerned or (is_own and name not in formats)):
-                    yield _name(declared, exporter.name), declared, exporter
+                    yield name_of(declared, exporter.name), declared, exporter
 
 
 def load_module(subject: Subject) -> ModuleType:
@@ -341,7 +341,7 @@ def load_module(subject: Subject) -> ModuleType:
     return module
 
 
-def _name(declared: Declared, exporter: str = "") -> str:
+def name_of(declared: Declared, exporter: str = "") -> str:
     """Return the name of a conversion in findings; `exporter` exports by its source."""
     conversion = declared.conversion
     name = f"{exporter or conversion.source} → {conversion.target}: {conversion.label}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from interop._api.inspection import Inspection
+from interop._model.device import device_type
 from interop._model.dtype import bit_carrier, preserves
 from interop._model.effect import LOSSES
 from interop._model.format import Format
@@ -105,7 +106,7 @@ def obstacle(conversion: ResolvedConversion) -> str:
 
 def trials(registry: Registry, conversion: ResolvedConversion) -> Iterator[Trial]:
     """Yield the values to try a conversion on: shapes, then traits and layouts, then dtypes."""
-    bases, pairs, shapes = list(_bases(conversion)), _pairs(conversion), _shapes(conversion)
+    bases, pairs, shapes = _bases(conversion), _pairs(conversion), _shapes(conversion)
     source = conversion.source
     has_odd_views = source.is_dense and not (conversion.requires or source.protocol)
     for base in bases if pairs else ():
@@ -118,6 +119,8 @@ def trials(registry: Registry, conversion: ResolvedConversion) -> Iterator[Trial
         yield from _extremes(conversion, main)
     for base in bases[:1]:
         yield from (_with(base, pair, shapes[0]) for pair in pairs[1:])
+    for base in _indexed_bases(conversion) if pairs else ():
+        yield _with(base, pairs[0], shapes[0])
 
 
 def _extremes(conversion: ResolvedConversion, main: Trial) -> Iterator[Trial]:
@@ -142,8 +145,28 @@ def main_trial(conversion: ResolvedConversion) -> Trial | None:
     return None
 
 
-def _bases(conversion: ResolvedConversion) -> Iterator[Trial]:
-    """Yield a trial without dtypes for each source device and each target device."""
+def _bases(conversion: ResolvedConversion) -> list[Trial]:
+    """Return a trial without dtypes for each type of source device and each of target device.
+
+    What moves only within one type of devices moves to the second of these.
+    """
+    return list(_moves(conversion)) or list(_indexed_bases(conversion))
+
+
+def _indexed_bases(conversion: ResolvedConversion) -> Iterator[Trial]:
+    """Yield a trial without dtypes for each move to the second device of a type."""
+    targets = conversion.conversion.result.devices or conversion.target.devices
+    devices = [device for device in sorted(targets) if device_type(device) != "cpu"]
+    if "device" not in conversion.conversion.changes:
+        return
+    for device in conversion.source.devices:
+        if conversion.devices is None or device in conversion.devices:
+            first = device if device_type(device) == "cpu" else f"{device}:0"
+            recipe = recipe_for(conversion, density=0.5)._replace(device=first)
+            yield from (Trial(recipe, None, f"{other}:1") for other in devices)
+
+
+def _moves(conversion: ResolvedConversion) -> Iterator[Trial]:
     devices, source, target = conversion.devices, conversion.source, conversion.target
     base = Trial(recipe_for(conversion, density=0.5))
     targets = sorted(conversion.conversion.result.devices or target.devices)
@@ -227,18 +250,22 @@ def variants_of(registry: Registry, format_: Format) -> list[str]:
 def handed_over(registry: Registry, format_: Format) -> list[str]:
     """Return the traits of memory that a format without such variants takes over from NumPy.
 
-    Its values show by a protocol what has become of them.
+    Its values show by a protocol what has become of them, or by a conversion back.
     """
     import numpy as np
 
     source = registry.recognise(np.ndarray)
-    shows = bool(format_.exports or format_.wrapper) and format_.protocol is None
-    if not shows or format_.samples.make or format_ is source:
+    if format_.protocol or format_.samples.make or format_ is source or not format_.is_dense:
         return []
     traits = (format_.carries & MEMORY_TRAITS) - format_.samples.variants.keys()
     names = {source.name, *source.exports}
-    conversions = (declared.conversion for declared in registry.conversions if traits)
-    takes = [c.takes for c in conversions if c.target == format_.name and c.source in names]
+    conversions = [declared.conversion for declared in registry.conversions if traits]
+    ways = {(c.source, c.target): c.takes for c in conversions if not c.requires}
+    takes = [
+        taken for (start, end), taken in ways.items() if end == format_.name and start in names
+    ]
+    if not (format_.exports or format_.wrapper):
+        traits &= ways.get((format_.name, source.name), frozenset())
     return [trait for trait in source.samples.variants if trait in traits.intersection(*takes)]
 
 

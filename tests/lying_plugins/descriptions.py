@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from interop import Interop, Spec
-from interop.plugin import Samples
+from interop.plugin import Conversion, Cost, Samples
 from interop.plugin.advanced import Advanced
 from tests.lying_plugins import Caught, Contained, Liar, Unseen, table
 from tests.lying_plugins.grid import (
@@ -20,6 +21,7 @@ from tests.lying_plugins.grid import (
     grid_format,
     grid_to_numpy,
     memory,
+    numpy_to_grid,
 )
 
 _SPECS: dict[int, Spec] = {}
@@ -57,6 +59,36 @@ def hides_the_mask(grid: Grid) -> Spec:
 def no_locks(grid: Grid) -> Spec:
     """Reports no lock."""
     return describe(grid)._replace(traits=describe(grid).traits - {"readonly"})
+
+
+def _plain(describe: Callable[[Grid], Spec]) -> list[Any]:
+    """Return a plugin without any trait, as somebody writes who has not thought of memory."""
+    return [
+        grid_format(
+            describe=describe, devices=("cpu",), carries=(), fill=None, advanced=Advanced(),
+            samples=Samples(),
+        ),
+        Conversion("grid", "numpy", grid_to_numpy, cost=Cost(2e-7)),
+        Conversion("numpy", "grid", numpy_to_grid, cost=Cost(2e-7)),
+    ]  # fmt: skip
+
+
+def _forgetful(trait: str) -> Callable[[Callable[[Grid], Spec]], Liar]:
+    text = f"does not say that a value is {trait!r}, although it is"
+    fate = Caught("format grid", "describe", text)
+    return lambda function: Liar.of(function, fate, lambda: _plain(function))
+
+
+@_forgetful("readonly")
+def forgets_locks(grid: Grid) -> Spec:
+    """Says nothing of memory that may not be written."""
+    return describe(grid)._replace(traits=describe(grid).traits - {"readonly"})
+
+
+@_forgetful("negative_strides")
+def forgets_strides(grid: Grid) -> Spec:
+    """Says nothing of the order of the numbers in memory."""
+    return describe(grid)._replace(traits=describe(grid).traits & {"readonly"})
 
 
 @format_liar("describe", "variants", "'grad'")

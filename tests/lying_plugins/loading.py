@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, Protocol
 
-from interop.plugin import Conversion
+from interop.plugin import Conversion, Cost
 from tests.lying_plugins import Caught, Liar, table
 from tests.lying_plugins.grid import Grid, changed, conversions, grid_format
 
@@ -46,6 +46,12 @@ LIARS = table(
     globals(),
     _beside(
         "cannot_be_loaded", "Declares what is no declaration.", "does not load", "numpy → grid"
+    ),
+    _beside(
+        "declares_a_conversion_twice",
+        "Declares a conversion again, at another cost.",
+        "grid → numpy: grid_to_numpy is declared twice",
+        conversions()[0]._replace(cost=Cost(4e-7)),
     ),
     _beside(
         "comes_from_nowhere",

@@ -17,6 +17,7 @@ from interop.testing._session import Session
 from interop.testing._subject import OF_EXTENSIONS, Bench, subjects_of
 from tests.testing.bundled import BUNDLED
 
+_EXPAND = "runs → numpy: expand"
 _FOLDER = Path(__file__).parent.parent / "lying_plugins"
 
 # ---------------------------------------------------------------------- honest and lying plugins
@@ -49,6 +50,26 @@ def test_a_format_that_nothing_leads_to_is_tried_by_its_samples() -> None:
     assert report.ok, str(report)
     passed = {finding.check for finding in report.of("passed")}
     assert {"describe", "memory", "fast_key", "values", "sharing", "lifetime", "cost"} <= passed
+
+
+def test_memory_that_is_overwritten_never_asks_for_more() -> None:
+    """Lengths of runs that the suite overwrites do not grow, and the checks that do so are tried."""
+    report = check("tests.lying_plugins.runs")
+    assert report.ok, str(report)
+    assert {f.name for f in report.not_exercised} & {f"threads of {_EXPAND}"} == set()
+    assert "allocate" not in str(report)
+
+
+def test_arrays_on_a_device_that_pretends_are_tried_in_full() -> None:
+    """Their format, moves to the device, off it and along it are tried, with `make` or without."""
+    for name in ("honest", "honest_with_make"):
+        report = check(f"tests.lying_plugins.distant.{name}")
+        assert report.ok, str(report)
+        untried = {f.name for f in report.not_exercised}
+        assert untried == {
+            f"absence of plugin tests.lying_plugins.distant.{name}",
+            "sharing of far → far: move on oneapi",  # only a conversion can write there
+        }
 
 
 def test_formats_without_values_of_two_axes_are_tried_as_well() -> None:
