@@ -12,6 +12,7 @@ from functools import partial
 from inspect import signature
 from io import IOBase
 from numbers import Number
+from operator import attrgetter, itemgetter
 from os import PathLike
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
 
@@ -51,6 +52,15 @@ _MOVES: dict[type | UnionType, str] = {
     Spec: "; interop.plan takes it.",
     Iterator | MappingView | Set | Sequence: "; make a list of it first.",
     object: ", and it offers no array protocol; pass the arrays in it, or register a Format.",
+}
+
+#: The advice for what has a shape and items, unless its parts are of its own type.
+_READS = "; convert x[...], which reads it."
+_EMPTY_PART = itemgetter(slice(0))
+#: What gives the array in a value of an unknown type, if it does.
+_WAYS: dict[str, Callable[[Value], object]] = {
+    "x.data": attrgetter("data"),
+    "x[:], which reads it": _EMPTY_PART,
 }
 
 
@@ -97,7 +107,7 @@ class Recognition:
         if describer is None:
             describer = describers.found(type(value))
         if describer is None:
-            format_ = self.format_of(value)
+            format_ = self._format_for(value)
             describer = self._describer(format_, type(value)), self._siblings(format_)
             describer = partial(self._first, format_, describer), describer[1]
         describe, siblings = describer
@@ -218,7 +228,7 @@ class Recognition:
 
     def opened(self, value: Value) -> Value:
         """Return a value, or what it wraps if a conversion unwraps it before all else."""
-        format_ = self._recognised.found(type(value)) or self.format_of(value)
+        format_ = self._recognised.found(type(value)) or self._format_for(value)
         while format_.wrapper is not None:
             try:
                 if not _is_opened_first(format_, value):
@@ -265,6 +275,31 @@ class Recognition:
             for format_ in () if isinstance(value, type) else self._offered(value):
                 return format_
             raise
+
+    def _format_for(self, value: Value) -> Format:
+        """Return the format of a value that is converted; an error looks for what leads on."""
+        try:
+            return self.format_of(value)
+        except UnknownValueError as error:
+            reason = str(error)
+            part = None if isinstance(value, type) else _part(value, _EMPTY_PART)
+            if reason.endswith(_READS) and type(part) is type(value):  # to read it is no way out
+                reason = reason.removesuffix(_READS) + _MOVES[object]
+            if not reason.endswith(_MOVES[object]) or isinstance(value, type):
+                raise
+            for way, get in _WAYS.items():
+                part = _part(value, get)
+                if part is not None and type(part) is not type(value) and self._is_format(part):
+                    reason = f"{reason.removesuffix(_MOVES[object])}; convert {way}."
+                    break
+            raise UnknownValueError(reason) from None
+
+    def _is_format(self, value: object) -> bool:
+        """Tell whether a value is of a format by its type, and no number or list."""
+        try:
+            return type(value).__module__ != "builtins" and bool(self.recognise(type(value)))
+        except UnknownValueError:
+            return False
 
     def _offered(self, value: object) -> Iterator[Format]:
         """Yield the formats of the protocols that a value itself offers."""
@@ -325,7 +360,7 @@ class Recognition:
         if is_like_mapping(type_) or hasattr(type_, "__dataclass_fields__"):
             return _MOVES[Mapping]
         if hasattr(type_, "shape") and hasattr(type_, "__getitem__"):
-            return "; convert x[...], which reads it."
+            return _READS
         return "; convert each item that it yields." if issubclass(type_, Iterable) else ""
 
     def carries(self, format_: Format) -> frozenset[str]:
@@ -422,6 +457,14 @@ class Recognition:
 
 def _for_a(value: object) -> str:
     return f", for a {type(value).__qualname__}"
+
+
+def _part(value: Value, get: Callable[[Value], object]) -> object:
+    """Return what a value gives, or None: its code may raise anything."""
+    try:
+        return get(value)
+    except Exception:  # noqa: BLE001 - the value is refused in any case
+        return None
 
 
 def _is_opened_first(format_: Format, value: Value) -> bool:

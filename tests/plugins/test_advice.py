@@ -20,7 +20,7 @@ import pytest
 import torch
 
 import interop
-from interop.errors import InteropError, RefusedError
+from interop.errors import InteropError, RefusedError, UnknownValueError
 from tests.cases import together
 from tests.plugins.values import objects
 
@@ -344,3 +344,73 @@ def test_nulls_become_nan_where_a_refusal_is_followed() -> None:
     masked = np.ma.array([1, 2], mask=[True, False])  # has numbers under its mask
     with pytest.raises(RefusedError, match=r"permit the nearest, pass allow=\{'drop_mask'\}\."):
         interop.convert(masked, to="torch")
+
+
+class Foreign:
+    """A value of a library that nobody has registered, with the attributes of some such library."""
+
+
+def foreign(**attributes: Any) -> Any:
+    return type("Foreign", (Foreign,), attributes)()
+
+
+def _same(self: Any, key: Any) -> Any:
+    return self
+
+
+def _raising(self: Any, *args: Any) -> Any:
+    raise OSError("the file is closed")
+
+
+NUMBERS = np.arange(3.0)
+
+#: Foreign values, and the call that gives what converts; None where nothing in the value does.
+FOREIGN: dict[str, tuple[Callable[[], Any], str | None]] = {
+    "times": (lambda: foreign(shape=(3,), __getitem__=_same), None),
+    "a slice of a file": (lambda: foreign(__getitem__=lambda self, key: NUMBERS[key]), "x[:]"),
+    "a lazy array": (
+        lambda: foreign(shape=(3,), __getitem__=lambda self, key: NUMBERS[key]),
+        "x[...]",
+    ),
+    "a tensor of a runtime": (lambda: foreign(shape=[3], data=NUMBERS), "x.data"),
+    "data with a unit": (lambda: foreign(data=torch.from_numpy(NUMBERS), unit="K"), "x.data"),
+    "its own data": (lambda: foreign(data=property(lambda self: self)), None),
+    "data that cannot be read": (lambda: foreign(data=property(_raising)), None),
+    "items that cannot be read": (lambda: foreign(__getitem__=_raising), None),
+    "text": (lambda: foreign(data="text", __getitem__=lambda self, key: "text"[key]), None),
+    "a description": (lambda: foreign(shape=(3,), dtype=np.dtype("f8")), None),
+}
+
+
+# github.com/nanograv/PINT/issues/651; github.com/safetensors/safetensors/issues/141
+@together("name", FOREIGN)
+@together("to", ["numpy", "torch", "jax"])
+def test_advice_for_foreign_values_leads_on(name: str, to: str) -> None:
+    """What a refusal says to convert is looked for in the value: it converts, and is no circle."""
+    make, way = FOREIGN[name]
+    x = make()
+    with pytest.raises(UnknownValueError) as refusal:
+        interop.convert(x, to=to, dtype="float32")
+    said = re.search(r"convert (x[^,;]*?)(?:, which reads it)?\.$", str(refusal.value))
+    assert (said and said[1]) == way
+    if way is None:
+        assert str(refusal.value).endswith("pass the arrays in it, or register a Format.")
+    else:
+        result = interop.convert(eval(way, {"x": x}), to=to, dtype="float32")
+        assert np.asarray(result).tolist() == [0, 1, 2]
+    # A leaf of a tree is not looked into.
+    assert interop.convert_tree({"x": NUMBERS, "y": x}, to="numpy")["y"] is x
+
+
+def test_descriptions_and_records_say_what_they_are() -> None:
+    """What has no data is described for a plan, and records of NumPy's own class are records."""
+    x = jax.ShapeDtypeStruct((2, 3), "float32")
+    with pytest.raises(UnknownValueError, match="but no data") as refusal:
+        interop.convert(x, to="torch")
+    (call,) = re.findall(r"interop\.make_spec\(.*\)", str(refusal.value))
+    spec = eval(call, {"interop": interop, "x": x})
+    assert interop.plan(spec, to="torch").result.shape == (2, 3)
+    records = np.zeros(2, [("a", "f4")]).view(np.recarray)
+    with pytest.raises(RefusedError, match=r"x\['name'\] is one field"):
+        interop.convert(records, to="torch")
+    assert interop.convert(records["a"], to="torch").tolist() == [0, 0]

@@ -78,6 +78,8 @@ _HINTS = {
         for dtype in describe.WIDE
     },
     "key<": "it holds keys of random numbers; jax.random.key_data(x) gives their bits.",
+    "jax:ShapeDtypeStruct": "it has a shape and a dtype, but no data; interop.make_spec('jax', "
+    "str(x.dtype), shape=x.shape) describes it for a plan.",
     "deleted": "its memory is gone, because it was deleted or donated to a function; convert it "
     "before that, or convert what the function returned.",
     "gather": "What this process has of it are its value.addressable_shards. With allow='gather' "

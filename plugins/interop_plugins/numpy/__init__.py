@@ -88,7 +88,7 @@ _HINTS = {
     **dict.fromkeys(("<U", ">U", "|S", "StringDType"), _TEXT),
     "datetime64": "x.astype('int64') counts its units from 1970 on; NaT is the least integer.",
     "timedelta64": "x.astype('int64') counts its units; NaT is the least integer.",
-    **dict.fromkeys(("[(", "{'names'"), _RECORDS),
+    **dict.fromkeys(("[(", "{'names'", "(numpy.record"), _RECORDS),
     "void16": "x.view(ml_dtypes.bfloat16) makes numbers of bfloat16, which .npz files call void.",
     "PIL.Image:Image": "Pillow's images are only read; "
     "PIL.Image.fromarray(interop.convert(x, to='numpy')) makes one.",

@@ -68,6 +68,8 @@ _SOME_AXES = _AXES - {0}
 _DEFAULT_DTYPES = {"int64": "int32", "float64": "float32", "complex128": "complex128"}
 
 _HINTS = {
+    "tensorflow:TensorSpec": "it has a shape and a dtype, but no data; "
+    "interop.make_spec('tensorflow', x.dtype.name, shape=tuple(x.shape)) describes it for a plan.",
     "keras.layers:Layer": "interop.convert_tree converts the arrays in x.get_weights(), and in "
     "x.get_state_tree() of a model.",
     "keras.optimizers:Optimizer": "interop.convert_tree converts the arrays in x.variables.",
