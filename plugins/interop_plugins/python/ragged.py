@@ -105,7 +105,8 @@ def detached(value: Rows) -> list[Any]:
 
 def cast(value: Rows, *, dtype: str) -> list[Array]:
     """Return rows of several dtypes as arrays of one."""
-    return [interop.convert(row, "numpy", dtype=dtype) for row in value]
+    target = numpy_dtype(dtype)
+    return [interop.convert(row, "numpy", dtype=target) for row in value]
 
 
 def cast_to_common(value: Rows) -> list[Array]:
