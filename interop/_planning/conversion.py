@@ -261,7 +261,7 @@ class ResolvedConversion:
         """Yield the step that casts those columns of a table whose dtypes are asked for."""
         request, before = question.request, column_dtypes(spec)
         cast = cast_dtypes(before, request.by_column)
-        if not cast:
+        if not cast or spec.wrapped:
             return
         after = with_columns(spec, cast)
         after = after._replace(traits=self._traits(after))

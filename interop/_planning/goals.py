@@ -101,7 +101,7 @@ def _likeness(graph: Graph, spec: Spec, target: Format, request: Request) -> fro
 def _cast(graph: Graph, spec: Spec, target: Format, request: Request) -> Spec | None:
     """Return the spec of a table with its columns cast, if the target is one; else None."""
     are_tables = graph.formats[spec.format].is_table and target.is_table
-    if not (are_tables and request.by_column):
+    if not (are_tables and request.by_column) or spec.wrapped:
         return None
     if request.columns is None and not column_dtypes(spec) and NO_COLUMNS.isdisjoint(spec.traits):
         return None  # nothing in it is a number, so that the dtype can be for nothing

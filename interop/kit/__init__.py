@@ -40,6 +40,7 @@ from interop.kit.codes import (
 )
 from interop.kit.columns import (
     ANY_DTYPES,
+    ROW_TRAITS,
     SEVERAL_DTYPES,
     common_dtype,
     gathered,
@@ -110,6 +111,7 @@ __all__ = [
     "EMPTY",
     "INTEGERS",
     "REALS",
+    "ROW_TRAITS",
     "SEVERAL_DTYPES",
     "SMALL_LEAF",
     "STAGED_FROM",

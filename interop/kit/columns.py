@@ -81,7 +81,7 @@ _UNTYPED = frozenset({"not_numbers", "untyped"})
 _LAYOUT = MEMORY_TRAITS | COLUMN_TRAITS | SEVERAL_DTYPES
 _LAYOUT |= frozenset({"scattered", "chunked", "indexed", "unknown_dtype"})
 #: The traits of the only column of a table if its rows are lists.
-_ROWS = frozenset(
+ROW_TRAITS = frozenset(
     {
         "one_column",
         "lists",
@@ -95,7 +95,7 @@ _ROWS = frozenset(
     }
 )
 #: The traits of any table, by whose names and kinds of columns nothing is lost.
-_ANY_TABLE = _LAYOUT | ANY_DTYPES | _ROWS | LABELLED | _MASKED
+_ANY_TABLE = _LAYOUT | ANY_DTYPES | ROW_TRAITS | LABELLED | _MASKED
 #: The dtypes of NumPy and ml_dtypes, in which nulls, objects and decimals are written.
 _HELD = frozenset(DTYPES) - {"complex32"}
 

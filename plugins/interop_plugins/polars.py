@@ -24,6 +24,7 @@ from interop.kit import (
     EMPTY,
     INTEGERS,
     REALS,
+    ROW_TRAITS,
     SEVERAL_DTYPES,
     CastErrors,
     cast_dtypes,
@@ -56,6 +57,7 @@ from interop.plugin import (
     Wrapper,
     hookimpl,
     itemsize,
+    preserves,
 )
 from interop.plugin.advanced import Advanced
 
@@ -454,6 +456,10 @@ def gather_frame(frame: pl.DataFrame, *, dtype: str) -> Array:
     import ml_dtypes  # noqa: F401 - NumPy then knows its dtypes by name
     import numpy as np
 
+    names = {_NAMES.get(str(own), "") for own in frame.dtypes}
+    is_held = names and dtype in _SHARED and all(preserves(name, dtype) for name in names)
+    if is_held and not _nulls(frame):
+        return _stacked(frame, dtype)
     rows, columns = frame.shape
     out = np.empty((columns, rows), dtype)
     for part, column in zip(out, frame.iter_columns(), strict=True):
@@ -463,6 +469,22 @@ def gather_frame(frame: pl.DataFrame, *, dtype: str) -> Array:
             error.locate(f"column {column.name!r}")
             raise
     return out.T
+
+
+def _nulls(frame: pl.DataFrame) -> int:
+    return sum(column.null_count() for column in frame.iter_columns())
+
+
+def _stacked(frame: pl.DataFrame, dtype: str) -> Array:
+    """Return columns without nulls side by side, in a dtype that holds all of their numbers."""
+    import numpy as np
+    import polars as pl
+
+    array: Array = frame.to_numpy(order="fortran")
+    if array.dtype != dtype:  # Polars promotes otherwise than NumPy
+        own = _dtype_named(dtype)
+        array = frame.with_columns(pl.all().cast(own)).to_numpy(order="fortran")
+    return array if array.flags.writeable else np.array(array, order="F")
 
 
 def gather_if_exact(frame: pl.DataFrame) -> Array:
@@ -617,7 +639,9 @@ def _kinds(name: str, is_chunked: bool, has_nulls: bool) -> frozenset[str]:
     if name == "Object":
         return frozenset({"object_columns"})
     if "String" in name or "Binary" in name:
-        return frozenset(kinds | {"view_columns"})
+        # Of lists the places are shared, and so are the places of nulls.
+        is_shared = has_nulls or name not in {"String", "Binary"}
+        return frozenset(kinds | {"view_columns"} | ({"block_columns"} if is_shared else EMPTY))
     if name == "Boolean" or (has_nulls and (is_time or name in _NAMES)):
         kinds.add("bit_columns")
     is_zoned = is_time and "time_zone=None" not in name and "time_zone=" in name
@@ -727,14 +751,18 @@ def memory(series: pl.Series) -> Extents:
 def _memory_told_by_arrow(frame: pl.DataFrame) -> Extents:
     """Return where all buffers of a DataFrame lie; () if that cannot be read."""
     pa = sys.modules.get("pyarrow")
-    import polars as pl
 
-    if pa is None or pl.Object in frame.dtypes:
+    if pa is None or any(map(_has_own_memory, frame.dtypes)):
         return ()
     arrays = [chunk for column in pa.table(frame).columns for chunk in column.chunks]
     arrays += [a.dictionary for a in arrays if isinstance(a, pa.DictionaryArray)]
     buffers = (buffer for array in arrays for buffer in array.buffers())
     return tuple((b.address, b.size) for b in buffers if b is not None and b.size)
+
+
+def _has_own_memory(dtype: pl.DataType) -> bool:
+    """Return whether what Arrow gets of elements tells nothing of where they lie."""
+    return str(dtype).startswith(("Object", "Categorical", "Enum"))
 
 
 def frame_memory(frame: pl.DataFrame) -> Extents:
@@ -1070,7 +1098,7 @@ def _list_copies() -> Iterable[Conversion]:
 def _frame_casts() -> Iterable[Conversion]:
     """Yield the steps within DataFrames, which keep the names; casts make one block of numbers."""
     adds = _IMMUTABLE | _SCATTERED
-    yield Copy(copy_frame, takes=_ANY_COLUMNS, adds=adds, cost=_COLUMNS)
+    yield Copy(copy_frame, takes=_ANY_COLUMNS | ROW_TRAITS, adds=adds, cost=_COLUMNS)
     yield CastColumns(
         cast_columns, takes=_ANY_COLUMNS, drops=_FORTRAN | _SCATTERED, adds=adds, cost=_COLUMNS
     )

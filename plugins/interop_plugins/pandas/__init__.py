@@ -84,6 +84,7 @@ _COPIED_KINDS = frozenset(
 )
 _SHARED_KINDS = frozenset(
     {"block_columns", "large_text_columns", "list_columns", "second_columns", "text_columns"}
+    | {"zoned_columns"}
 )
 #: The traits of columns of several dtypes, and of others than numbers.
 _ODD_COLUMNS = SEVERAL_DTYPES | {"unknown_dtype"} | _UNTYPED

@@ -351,21 +351,22 @@ def inspect_frame(frame: pd.DataFrame) -> Facts:
     """Return the facts about a DataFrame, for which only masks are read."""
     import numpy as np
 
-    block = single_block(frame)
-    if isinstance(block, np.ndarray):
-        name = number_name(block.dtype)
-        return Facts(name, layout(block)) if name else _not_numbers(frame)
-    names = [number_name(dtype) for dtype in frame.dtypes]
+    # There are few blocks, however many columns lie in them.
+    blocks = [block.values for block in frame._mgr.blocks]
+    names = [number_name(values.dtype) for values in blocks]
     if not all(names):
         return _not_numbers(frame)
-    if len(names) == 1:
-        return inspect_array(next(column_arrays(frame)))
-    name, mixed = common_dtype(frozenset(names))
-    if not names:
-        return Facts(name, _SCATTERED | mixed)
-    facts = [inspect_array(array).traits for array in column_arrays(frame)]
-    traits = _SCATTERED | mixed | (frozenset().union(*facts) & (_MASKED | {"sparse", "readonly"}))
-    return Facts(name, traits | frozenset.intersection(*facts) & {"zero_fill"})
+    if len(blocks) == 1:
+        (values,) = blocks
+        is_array = isinstance(values, np.ndarray)
+        return Facts(names[0], layout(values.T)) if is_array else inspect_array(values)
+    name, traits = common_dtype(frozenset(names))
+    facts = [inspect_array(v).traits for v in blocks if not isinstance(v, np.ndarray)]
+    if any(isinstance(v, np.ndarray) and not v.flags.writeable for v in blocks):
+        traits |= {"readonly"}
+    traits |= _SCATTERED | (frozenset().union(*facts) & _OF_ANY)
+    are_filled = bool(facts) and len(facts) == len(blocks)
+    return Facts(name, traits | (frozenset.intersection(*facts) & _OF_ALL if are_filled else EMPTY))
 
 
 def single_block(frame: pd.DataFrame) -> Storage | None:
@@ -432,6 +433,8 @@ def _kinds(values: Storage) -> Set[str]:
     return kinds | {"second_columns" if array.dtype.str.endswith("[s]") else "block_columns"}
 
 
+#: The traits that a frame has if one of its columns does, and if all do.
+_OF_ANY, _OF_ALL = frozenset({"masked", "sparse", "readonly"}), frozenset({"zero_fill"})
 #: The kinds of columns whose elements lie one after the other, or not.
 _OF_STRIDES = {True: frozenset({"block_columns"}), False: frozenset({"strided_columns"})}
 

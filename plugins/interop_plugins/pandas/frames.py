@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.errors import RefusedError
-from interop.kit import cast_dtypes, extents, misfit
+from interop.kit import CastErrors, cast_dtypes, extents, misfit, real_part
 from interop.plugin import Declined
 
 from .arrays import cast_array, copy_array, pieces, storage_memory, stored, to_numpy, write
@@ -59,14 +59,21 @@ def gather_frame(frame: pd.DataFrame, *, dtype: str) -> Array:
     import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
     import numpy as np
 
-    rows, columns = frame.shape
-    out = np.empty((columns, rows), dtype)
-    for part, label, array in zip(out, frame.columns, column_arrays(frame), strict=True):
-        try:
-            write(part, array)
-        except RefusedError as error:  # of an object that is no number
-            error.locate(f"column {label!r}")
-            raise
+    out, errors = np.empty(frame.shape[::-1], dtype), CastErrors()
+    for block in frame._mgr.blocks:
+        values, places = block.values, block.mgr_locs
+        if isinstance(values, np.ndarray) and values.dtype.kind in "biufc":
+            numbers = real_part(values, out.dtype)
+            errors.run(out.__setitem__, places.indexer, numbers)
+            continue
+        rows = values if values.ndim > 1 else [values]
+        for place, row in zip(places, rows, strict=True):
+            try:
+                write(out[place], row)
+            except RefusedError as error:  # of an object that is no number
+                error.locate(f"column {frame.columns[place]!r}")
+                raise
+    errors.tell()
     return out.T
 
 

@@ -34,6 +34,8 @@ def _are_of_rows(value: Labelled, like: Labelled) -> bool:
 
 def _are_numbered(columns: pd.Index) -> bool:
     """Tell whether names of columns are those that Arrow or Polars gives to columns without any."""
+    if len(columns) and columns[0] not in {"0", "column_0"}:
+        return False
     names = list(columns)
     return names in ([f"{form}{n}" for n in range(len(names))] for form in ("", "column_"))
 

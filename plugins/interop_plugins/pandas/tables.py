@@ -157,6 +157,9 @@ def _frame_of(table: pa.Table) -> pd.DataFrame:
     import pandas as pd
 
     _check_names(table.column_names)
+    if _is_for_pyarrow(table):
+        frame: pd.DataFrame = table.to_pandas(types_mapper=_type_of_pandas, split_blocks=True)
+        return frame
     # An empty frame tells what PyArrow makes of names, of types, and of what the schema notes.
     empty = table.schema.empty_table().to_pandas(types_mapper=_type_of_pandas)
     levels, index = _index(table)
@@ -170,6 +173,16 @@ def _frame_of(table: pa.Table) -> pd.DataFrame:
     frame.columns = empty.columns
     frame.attrs = empty.attrs
     return frame
+
+
+def _is_for_pyarrow(table: pa.Table) -> bool:
+    """Return whether PyArrow's own call keeps all: no numbers are null, and no index is unnoted."""
+    from pyarrow import types
+
+    if any(_LEVEL.fullmatch(name) for name in table.column_names) and not table.schema.metadata:
+        return False
+    columns = zip(table.columns, table.schema.types, strict=True)
+    return not any(types.is_primitive(type_) and column.null_count for column, type_ in columns)
 
 
 def _index(table: pa.Table) -> tuple[set[str], pd.Index]:
@@ -193,6 +206,9 @@ def _type_of_pandas(type_: pa.DataType) -> pd.ArrowDtype | None:
     from pyarrow import types
 
     name = str(type_)
+    if "union<" in name:
+        msg = f"pandas has no elements of {name}"
+        raise NotImplementedError(msg)
     own = types.is_primitive(type_) and not name.startswith(("date", "time32", "time64"))
     if own or types.is_dictionary(type_) or name.endswith(("string", "string_view")):
         return None

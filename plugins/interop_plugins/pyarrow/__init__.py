@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from interop import plugin
-from interop.kit import ANY_DTYPES, COPY, DTYPE, EMPTY, gathered, streamed
+from interop.kit import ANY_DTYPES, COPY, DTYPE, EMPTY, ROW_TRAITS, gathered, streamed
 from interop.plugin import (
     COLUMN_TRAITS,
     MEMORY_TRAITS,
@@ -298,7 +298,7 @@ def _other_formats() -> Iterable[Format]:
 
 def _steps_of_tables() -> Iterable[Conversion]:
     taken = _MASKED | _SCATTERED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED | COLUMN_TRAITS | _MEMORY
-    yield Copy(tables.copy, takes=taken, adds=_IMMUTABLE, cost=Cost(1e-4, 3e9))
+    yield Copy(tables.copy, takes=taken | ROW_TRAITS, adds=_IMMUTABLE, cost=Cost(1e-4, 3e9))
     yield CastColumns(tables.cast_columns, takes=taken, adds=_IMMUTABLE, cost=Cost(5e-5, 1e9))
 
 
