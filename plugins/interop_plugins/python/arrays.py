@@ -82,9 +82,10 @@ def _as_arrays(value: Sequence[Any]) -> Any:
     """Return values of one type, on one device, as NumPy's arrays; pass if they need more."""
     # Where JAX's arrays lie it says by their sharding in less time than by their device.
     place = next((name for name in ("sharding", "device") if hasattr(value[0], name)), None)
+    kind: Any = type(value[0])
     try:
         if place is None or len({*map(attrgetter(place), value)}) == 1:
-            return _reader(type(value[0]))(value)
+            return _reader(kind)(value)
         return NotImplemented
     except (InteropError, AttributeError, KeyError, TypeError, ValueError):
         return NotImplemented  # the plan, which is asked then, says why
@@ -115,7 +116,7 @@ def _each(read: Callable[[Any], Any], value: Sequence[Any]) -> list[Any]:
     return [*map(read, value)]
 
 
-def _stacked(kind: type, framework: str, value: Sequence[Any]) -> Any:
+def _stacked(kind: type, framework: Any, value: Any) -> Any:
     stacked = interop.convert(value, framework)
     return interop.convert(stacked, "numpy") if type(stacked) is kind else NotImplemented
 
