@@ -179,7 +179,7 @@ def _named(function: Callable[..., Value], path: _Path) -> _Path:
 
 
 def _is_object(owner: Value, value: Value) -> bool:
-    """Tell whether an argument passes as it is: a method's owner, and all that is no container."""
+    """Return whether an argument passes as it is: a method's owner, and all but containers."""
     return value is owner or not isinstance(value, _CONTAINERS)
 
 
@@ -197,7 +197,7 @@ def _array_specs(
 
 
 def _passes(spec: Spec, path: _Path) -> bool:
-    """Tell whether an array that is not of numbers passes as it is, as those in trees do.
+    """Return whether an array that is not of numbers passes as it is, as those in trees do.
 
     A table that is an argument itself may have columns of numbers, which the function is for.
     """
@@ -308,7 +308,7 @@ class Calls:
         return result
 
     def _is_array(self, value: Value) -> bool:
-        """Tell whether a value among the arguments is converted."""
+        """Return whether a value among the arguments is converted."""
         is_list = self._lists and is_list_of_numbers(self.registry, value)
         return is_list or is_array(self.registry, value)
 
@@ -453,7 +453,7 @@ def _staying(converter: Converter, kind: type) -> Any:
 
 
 def _are_together(result: Value, array: Value) -> bool:
-    """Tell whether a result is where the caller's array is, as far as fast paths may tell."""
+    """Return whether a result is where the caller's array is, as far as fast paths may tell."""
     return type(result) is type(array) and bool(result.device == array.device)
 
 
@@ -607,7 +607,7 @@ class _Caller:
         raise BadRequestError(msg)
 
     def _takes_part(self, place: int, spec: Spec) -> bool:
-        """Tell whether an argument is one of the caller's arrays, which may have a history."""
+        """Return whether an argument is one of the caller's arrays, which may have a history."""
         own = self.format.name
         if spec.format == own:
             return True
@@ -653,5 +653,5 @@ class _Caller:
 
 
 def _has_axes(format_: Format, spec: Spec) -> bool:
-    """Tell whether values of a format can have as many axes as a spec has."""
+    """Return whether values of a format can have as many axes as a spec has."""
     return format_.ndims is None or len(spec.shape) in format_.ndims

@@ -62,7 +62,7 @@ class Inspection:
         return None if route is None else tuple(route[1])
 
     def shares_memory(self, one: Value, other: Value) -> bool | None:
-        """Tell whether two values share memory, by the addresses that their formats report.
+        """Return whether two values share memory, by the addresses that their formats report.
 
         Returns
         -------

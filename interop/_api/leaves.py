@@ -73,7 +73,7 @@ class _Stacks:
         self.results: dict[int, Value] = {}
 
     def add(self, value: list[Value]) -> bool:
-        """Tell whether the path takes a list, and keep the result; the tree keeps the list."""
+        """Return whether the path takes a list, and keep the result; the tree keeps the list."""
         with suppress(InteropError):  # raised again by code that can say where in the tree it is
             result = self._path(value) if callable(self._path) else NotImplemented
             if result is not NotImplemented:
@@ -309,7 +309,7 @@ def _check_fates(others: object, lists: object) -> None:
 
 
 def is_array(registry: Registry, value: Value) -> bool:
-    """Tell whether a value counts as an array inside a tree.
+    """Return whether a value counts as an array inside a tree.
 
     Python's own numbers, strings, bytes and lists are values or containers there, although one of
     them alone can be converted. The same goes for types derived from these. A mapping is several
@@ -324,7 +324,7 @@ def is_array(registry: Registry, value: Value) -> bool:
 
 
 def is_list_of_numbers(registry: Registry, value: Value) -> bool:
-    """Tell whether a value is a list of numbers or of arrays, which one array can stand for."""
+    """Return whether a value is a list of numbers or of arrays, which one array can stand for."""
     if type(value) is not list:
         return False
     try:
@@ -384,7 +384,7 @@ def _refuse(value: Value) -> None:
 
 
 def _hides_arrays(registry: Registry, value: Value, *, is_root: bool) -> bool:
-    """Tell whether a leaf holds arrays where no tree looks for them.
+    """Return whether a leaf holds arrays where no tree looks for them.
 
     Iterators would be used up. A tree that is one object must hold none at all, because nothing
     would be converted.
@@ -416,7 +416,7 @@ def _hides_arrays(registry: Registry, value: Value, *, is_root: bool) -> bool:
 
 
 def is_of_numbers(registry: Registry, spec: Spec) -> bool:
-    """Tell whether a value that no route takes is refused for another reason than its elements."""
+    """Return whether a value that no route takes is refused for anything but its elements."""
     if "not_numbers" in spec.traits:
         return False
     hints = registry.formats[spec.format].limits.refusal_hints.keys()
@@ -444,7 +444,7 @@ def _tie(registry: Registry, value: Value, spec: Spec, plan: Plan) -> Value | No
 
 
 def _is_plain_array(format_: Format) -> bool:
-    """Tell whether the memory of a format's values is all there is to them."""
+    """Return whether the memory of a format's values is all there is to them."""
     own = format_.wrapper is None and not format_.protocol
     return own and format_.is_dense and format_.labels is None and not format_.lazy
 

@@ -266,7 +266,7 @@ class Tree:
 
 
 def _is_imported(name: str) -> bool:
-    """Tell whether a module is imported, or the class or the function ``"module:name"``.
+    """Return whether a module is imported, or the class or the function ``"module:name"``.
 
     Another module of that name, or one that stands in for it, has no such class.
     """
@@ -393,7 +393,7 @@ def _open_foreign(value: Value) -> Branch | None:
 
 
 def _can_be_copied(value: Value) -> bool:
-    """Tell whether a container that nobody has registered has the means to be made anew.
+    """Return whether a container that nobody has registered has the means to be made anew.
 
     Unless its class says how it is copied, a copy may hold its items in the same place. A weak
     mapping would lose what nothing else refers to.

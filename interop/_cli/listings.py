@@ -177,5 +177,5 @@ def plugins(as_json: Annotated[bool, JSON] = False) -> None:
 
 
 def _is_within(name: str, framework: str) -> bool:
-    """Tell whether a name is that of a format, or of its framework."""
+    """Return whether a name is that of a format, or of its framework."""
     return name == framework or name.startswith(f"{framework}.")

@@ -36,7 +36,7 @@ def _found_by_plugin(finder: Problems, origin: Provenance) -> list[Problem]:
 
 
 def disables(problem: Problem, conversion: Conversion) -> bool:
-    """Tell whether a conversion cannot be used because of a problem."""
+    """Return whether a conversion cannot be used because of a problem."""
     ends = conversion.source, conversion.target
     source, target = (_is_among(name, problem.formats) for name in ends)
     concerned = source or target
@@ -51,7 +51,7 @@ def disables(problem: Problem, conversion: Conversion) -> bool:
 
 
 def _needs(devices: Set[str], possible: Set[str] | None) -> bool:
-    """Tell whether what runs on the possible devices needs one that has a problem."""
+    """Return whether what runs on the possible devices needs one that has a problem."""
     return bool(possible and devices & possible and "cpu" not in possible)
 
 

@@ -242,7 +242,7 @@ class _Bench:
         return "right", ""
 
     def _is_misread(self, lane: Lane, axes: int | None) -> bool:
-        """Tell whether even a value that nobody has converted is read back wrongly."""
+        """Return whether even a value that nobody has converted is read back wrongly."""
         with suppress(NoSample, *REFUSALS):
             return self._judged(*self._sample(lane, axes))[0] == "wrong"
         return False
@@ -263,7 +263,7 @@ class _Bench:
         return value, self._read(value) if is_coded else list(Numbers(recipe).values())
 
     def _is_coded(self, value: Value) -> bool:
-        """Tell whether a value holds codes, which stand for some numbers only roughly."""
+        """Return whether a value holds codes, which stand for some numbers only roughly."""
         if not self._list:
             return False
         try:

@@ -215,7 +215,7 @@ class Recorder:
 def shares_memory(
     registry: Registry, source: Value, result: Value, specs: tuple[Spec, Spec] | None = None
 ) -> bool | None:
-    """Tell whether two values overlap in memory, or None if one of them does not tell.
+    """Return whether two values overlap in memory, or None if one of them does not tell.
 
     Specs that are not passed are worked out.
     """
@@ -229,7 +229,7 @@ def shares_memory(
 
 
 def overlap(first: Extents, second: Extents) -> bool:
-    """Tell whether two sets of extents have a byte in common."""
+    """Return whether two sets of extents have a byte in common."""
     for address, nbytes in first:
         for start, length in second:
             if nbytes and length and address < start + length and start < address + nbytes:

@@ -72,7 +72,7 @@ class FirstRun:
         return actual.format == planned.format and has_dtype and has_shape and is_there
 
     def _has_rows(self, actual: Spec) -> bool:
-        """Tell whether a table has the rows planned: labels of rows may become columns of it."""
+        """Return whether a table has the rows planned: labels of rows may become columns of it."""
         return len(actual.shape) == 2 and actual.shape[0] == self._spec.shape[0]
 
 

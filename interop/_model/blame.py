@@ -70,7 +70,7 @@ def brief(function: _Function) -> _Function:
 
 
 def is_signal(error: BaseException) -> bool:
-    """Tell whether an exception does not say that foreign code has failed, so that it has to pass.
+    """Return whether an exception says no failure of foreign code, so that it has to pass.
 
     KeyboardInterrupt, SystemExit and their like end a program, a task or a test, and are caught by
     name. One of a module that does not exist is caught by nobody: compiled code panics by it.

@@ -56,12 +56,12 @@ def misspelt_type(word: str) -> str:
 
 
 def matches(device: str, requested: str) -> bool:
-    """Tell whether data on `device` is where `requested` asks; no index means any."""
+    """Return whether data on `device` is where `requested` asks; no index means any."""
     return device == requested or device_type(device) == requested
 
 
 def is_host_part(device: str) -> bool:
-    """Tell whether `device` is a part of the host, which only some frameworks tell apart."""
+    """Return whether `device` is a part of the host, which only some frameworks tell apart."""
     return device == PAGE_LOCKED or device.startswith("cpu:")
 
 

@@ -197,7 +197,7 @@ def bit_carrier(dtype: str | None) -> str | None:
 
 @lru_cache(maxsize=1024)
 def preserves(source: str | None, target: str | None) -> bool:
-    """Tell whether every value of `source` is a value of `target`.
+    """Return whether every value of `source` is a value of `target`.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def _kin(dtype: str) -> str:
 
 
 def same_kind(dtype: str | None, other: str | None) -> bool:
-    """Tell whether both dtypes are of bools, of integers, of floats or of complex numbers."""
+    """Return whether both dtypes are of bools, of integers, of floats or of complex numbers."""
     return {dtype, other} <= DTYPES.keys() and _kin(str(dtype)) == _kin(str(other))
 
 

@@ -297,7 +297,7 @@ def in_any_order(traits: Set[str]) -> frozenset[str]:
 
 
 def has_one_order(spec: Spec) -> bool:
-    """Tell whether C and Fortran order are the same for the shape of a value."""
+    """Return whether C and Fortran order are the same for the shape of a value."""
     if "unknown_shape" in spec.traits:
         return len(spec.shape) < 2
     return 0 in spec.shape or sum(length > 1 for length in spec.shape) < 2

@@ -121,7 +121,7 @@ class Composite:
         return None
 
     def takes_value(self, spec: Spec) -> bool:
-        """Tell whether it takes a value."""
+        """Return whether it takes a value."""
         if not spec.traits <= MEMORY_TRAITS | self.unpacking.unpack_keeps:
             return False
         if spec.carrier:  # each component array has its own way, on which its bits may be carried
@@ -145,7 +145,7 @@ class Transfer(NamedTuple):
         return self.way.target
 
     def _changes_arrays(self) -> bool:
-        """Tell whether the arrays are given another dtype, device or memory."""
+        """Return whether the arrays are given another dtype, device or memory."""
         return (
             self.change.copy is True
             or self.change.dtype != self.spec.dtype
@@ -153,7 +153,7 @@ class Transfer(NamedTuple):
         )
 
     def is_possible(self) -> bool:
-        """Tell whether the result differs from the value, and the target can hold it."""
+        """Return whether the result differs from the value, and the target can hold it."""
         return (
             (self._changes_arrays() or self.way.source is not self.target)
             and self.change.dtype in self.target.holds(self.change.device)
@@ -168,7 +168,7 @@ class Transfer(NamedTuple):
         return self.way.objection(self.spec) is None
 
     def _may_cast(self) -> bool:
-        """Tell whether casting the array of values casts the numbers that they stand for.
+        """Return whether casting the array of values casts the numbers that they stand for.
 
         Codes stand for other numbers. Values at the same coordinate have to be summed before a
         cast, not after it.
@@ -302,7 +302,7 @@ class Transfer(NamedTuple):
         return _fast_transfer(fast_unpack, paths, self.way.packing.pack)
 
     def _serves_plain_values(self) -> bool:
-        """Tell whether this step is right for every value that `fast_unpack` takes."""
+        """Return whether this step is right for every value that `fast_unpack` takes."""
         source, unpacking, packing = self.way.source, self.way.unpacking, self.way.packing
         indices = source.index_dtypes <= self._index_dtypes()
         unchanged = self.change.dtype == self.spec.dtype and self.change.copy is None

@@ -151,7 +151,7 @@ class ResolvedConversion:
         return self.conversion.label
 
     def takes_value(self, spec: Spec) -> bool:
-        """Tell whether it takes a value."""
+        """Return whether it takes a value."""
         index_dtypes = self.conversion.index_dtypes
         return (
             self.requires <= spec.traits <= self.takes
@@ -162,7 +162,7 @@ class ResolvedConversion:
         )
 
     def _takes_any_dtype(self, spec: Spec) -> bool:
-        """Tell whether the dtype of a value does not matter, since it is only nominal.
+        """Return whether the dtype of a value does not matter, since it is only nominal.
 
         A cast makes numbers of what has no dtype only if that is what it is for.
         """
@@ -394,7 +394,7 @@ class ResolvedConversion:
         )
 
     def _shares(self, spec: Spec) -> bool:
-        """Tell whether the result of a value shares memory with it."""
+        """Return whether the result of a value shares memory with it."""
         kinds = self.conversion.shares_only
         # What a table wraps is shared, whatever kinds its columns are.
         return self.aliases and bool(not kinds or spec.wrapped or kinds & spec.traits)
@@ -427,7 +427,7 @@ class Unwrapping:
         self._provenance = provenance
 
     def takes_value(self, _spec: Spec) -> bool:
-        """Tell whether it takes a value."""
+        """Return whether it takes a value."""
         return True
 
     def steps(self, spec: Spec, _question: Question, _route_of: RouteOf) -> Iterator[Step]:

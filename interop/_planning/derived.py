@@ -52,7 +52,7 @@ def derived_effects(
 
 
 def _narrows(before: Spec, after: Spec) -> bool:
-    """Tell whether a step may lose numbers."""
+    """Return whether a step may lose numbers."""
     if "mixed" in before.traits - after.traits:
         return True
     return after.dtype != before.dtype and not preserves(before.dtype, after.dtype)

@@ -123,7 +123,7 @@ def refused_routes(planner: Planner, spec: Spec, request: Request, result: Spec)
 
 
 def _returns(steps: list[Step]) -> bool:
-    """Tell whether a route comes back to a format, or within a format to a device."""
+    """Return whether a route comes back to a format, or within a format to a device."""
     specs = [steps[0].before, *(step.after for step in steps)]
     formats = [name for name, _ in groupby(spec.format for spec in specs)]
     stops = [stop for stop, _ in groupby((spec.format, spec.device) for spec in specs)]
@@ -155,7 +155,7 @@ def _dtype_of_nulls(request: Request, steps: list[Step]) -> dict[str, object]:
 
 
 def _makes_zeros(steps: list[Step]) -> bool:
-    """Tell whether a step writes zeros for nulls.
+    """Return whether a step writes zeros for nulls.
 
     A step that shares memory leaves the numbers under the mask as they are.
     """
@@ -304,7 +304,7 @@ def _other_formats(planner: Planner, spec: Spec, request: Request) -> list[str]:
 
 
 def _leads(searches: list[Search]) -> bool:
-    """Tell whether there is a route, be it a refused one."""
+    """Return whether there is a route, be it a refused one."""
     return any(first(searches, waived=waived) for waived in (frozenset[str](), frozenset(EFFECTS)))
 
 

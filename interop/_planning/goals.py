@@ -150,7 +150,7 @@ def _carries(graph: Graph, spec: Spec, target: Format, request: Request) -> froz
 
 
 def _has_order(target: Format) -> bool:
-    """Tell whether the elements of a format lie in an order; the columns of tables lie apart."""
+    """Return whether the elements of a format lie in an order; the columns of tables lie apart."""
     return target.is_dense and not target.is_table
 
 
@@ -166,7 +166,7 @@ def _default_dtype(spec: Spec, target: Format, device: str) -> str | None:
 
 
 def keeps_elements(spec: Spec, source: Format, target: Format) -> bool:
-    """Tell whether a value whose dtype is only nominal is the same in a target.
+    """Return whether a value whose dtype is only nominal is the same in a target.
 
     Both have a protocol for elements of any kind: the columns of a table, say.
     """
@@ -176,7 +176,7 @@ def keeps_elements(spec: Spec, source: Format, target: Format) -> bool:
 
 
 def _holds_elements(graph: Graph, spec: Spec, target: Format) -> bool:
-    """Tell whether a target holds text or dates, as those of a value, that are none of numbers."""
+    """Return whether a target holds text or dates, as those of a value, that are no numbers."""
     nominal = spec.traits & NOMINAL
     if spec.dtype is None or spec.dtype in DTYPES or target.name == spec.format:
         return False
@@ -186,12 +186,12 @@ def _holds_elements(graph: Graph, spec: Spec, target: Format) -> bool:
 
 
 def labels_confine(graph: Graph, spec: Spec, names: Iterable[str]) -> bool:
-    """Tell whether a value would lose its labels by leaving the framework of some formats."""
+    """Return whether a value would lose its labels by leaving the framework of some formats."""
     return not LABELLED.isdisjoint(spec.traits) and _shares_labels(graph, spec, names)
 
 
 def _shares_labels(graph: Graph, spec: Spec, names: Iterable[str]) -> bool:
-    """Tell whether a value's format and some others are of one framework, and have labels."""
+    """Return whether a value's format and some others are of one framework, and have labels."""
     if graph.formats[spec.format].labels is None:
         return False
     framework, framework_of = graph.framework_of[spec.format], graph.framework_of

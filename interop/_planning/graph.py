@@ -89,7 +89,7 @@ class Graph:
         return resolved
 
     def is_of(self, registry: Registry) -> bool:
-        """Tell whether this is the graph of a registry as it is now.
+        """Return whether this is the graph of a registry as it is now.
 
         Whoever sees a new format finds its conversions. The formats are replaced last, but before
         the change is counted, and a graph may have been made while the conversions were.
@@ -150,7 +150,7 @@ class Graph:
         return towards
 
     def _computes(self, source: str, target: str) -> bool:
-        """Tell whether a way computes lazy values: what that leads to is no detour."""
+        """Return whether a way computes lazy values: what that leads to is no detour."""
         ways = self.towards(source).get(target, ())
         return any("materialize" in way.effects for way in ways)
 
@@ -183,27 +183,27 @@ class Graph:
         return Unwrapping(self.formats[name], self.formats[wrapped], self._provenance[name])
 
     def divides(self, name: str, division: Set[str]) -> bool:
-        """Tell whether a way into a format divides its result as another value of it is divided."""
+        """Return whether a way into a format divides its result as another value of it is."""
         return bool(division) and any(way.conversion.like & division for way in self._into(name))
 
     def keeps_labels(self, source: str, target: str) -> bool:
-        """Tell whether a conversion keeps labels from one framework to another."""
+        """Return whether a conversion keeps labels from one framework to another."""
         if self.formats[source].framework == self.formats[target].framework:
             return False
         ways = (way for way in self.conversions(source) if way.target.name == target)
         return any(way.conversion.takes - way.conversion.drops >= LABELLED for way in ways)
 
     def names(self, name: str, dtype: str) -> bool:
-        """Tell whether a way into a format names a dtype that is not one of numbers."""
+        """Return whether a way into a format names a dtype that is not one of numbers."""
         return any(f"{dtype}$".startswith(way.elements) for way in self._into(name))
 
     def needs_like(self, name: str) -> bool:
-        """Tell whether every way into a format needs a value of it, to divide the result as it."""
+        """Return whether every way into a format needs a value of it, to divide the result."""
         ways = [way for way in self._into(name) if way.source is not way.target]
         return bool(ways) and all(way.conversion.like for way in ways)
 
     def _is_locked(self, name: str) -> bool:
-        """Tell whether no way into a format gives a result that may be written to."""
+        """Return whether no way into a format gives a result that may be written to."""
         ways = list(self._into(name))
         component = self.formats[name].component_format
         reached = self.is_locked(component) if component in self.formats else bool(ways)
@@ -280,7 +280,7 @@ class Graph:
         )
 
     def _may_be_stop(self, name: str, dense: bool) -> bool:
-        """Tell whether routes may lead through a format.
+        """Return whether routes may lead through a format.
 
         Later steps need the whole spec, and values that are not recoverable do not keep all of it.
         """

@@ -133,7 +133,7 @@ class Planner:
         return tuple(replayed)
 
     def comes_first(self, steps: tuple[Step, ...], names: tuple[str, ...]) -> bool:
-        """Tell whether all values that fit where a route leads prefer it to some other formats.
+        """Return whether all values that fit where a route leads prefer it to some other formats.
 
         Those that come before it hold values of other numbers of axes.
         """

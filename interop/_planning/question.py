@@ -41,7 +41,7 @@ class Way(Protocol):
     latency: float
 
     def takes_value(self, spec: Spec) -> bool:
-        """Tell whether the way can make steps of a value."""
+        """Return whether the way can make steps of a value."""
 
     def steps(self, spec: Spec, question: Question, route_of: RouteOf) -> Iterable[Step]:
         """Return the steps that can be made of a value that the way takes."""

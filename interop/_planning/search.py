@@ -250,12 +250,12 @@ class Search:
             self._enter(after, extended)
 
     def _leaves_layout(self, step: Step) -> bool:
-        """Tell whether a step leaves the layout of the value that is converted."""
+        """Return whether a step leaves the layout of the value that is converted."""
         layout_of = self._graph.layout_of
         return layout_of[step.before.format] == self._layout != layout_of[step.after.format]
 
     def _reorders(self, step: Step) -> bool:
-        """Tell whether a step puts elements in another order than that in memory."""
+        """Return whether a step puts elements in another order than that in memory."""
         lost = step.before.traits - step.after.traits
         if "noncontiguous" in lost or (step.writes and "uncoalesced" in lost):
             return True
@@ -263,7 +263,7 @@ class Search:
         return {layout_of[step.before.format], layout_of[step.after.format]} == LINES.keys()
 
     def _must_write(self, state: State) -> bool:
-        """Tell whether bytes must still be written."""
+        """Return whether bytes must still be written."""
         spec = state.spec
         return (
             spec.dtype not in self._dtypes
@@ -272,7 +272,7 @@ class Search:
         )
 
     def _never_changes(self, spec: Spec) -> bool:
-        """Tell whether nobody writes to values that are packed in a format."""
+        """Return whether nobody writes to values that are packed in a format."""
         components = self._graph.formats[spec.format].components
         return components is not None and "immutable" in components.pack_adds
 

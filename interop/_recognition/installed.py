@@ -9,7 +9,7 @@ from interop._model.format import Format, package
 
 
 def framework_state(module: str) -> str:
-    """Tell whether a framework is ``"imported"``, ``"installed"`` or ``"missing"``."""
+    """Return whether a framework is ``"imported"``, ``"installed"`` or ``"missing"``."""
     if not module or module in sys.modules:
         return "imported"
     return "installed" if importable(module) else "missing"
@@ -20,7 +20,7 @@ _importable: dict[str, bool] = {}
 
 
 def importable(module: str) -> bool:
-    """Tell whether a module can be imported, without importing it."""
+    """Return whether a module can be imported, without importing it."""
     if sys.modules.get(module) is not None:
         return True
     available = _importable.get(module)
@@ -36,7 +36,7 @@ def importable(module: str) -> bool:
 
 
 def _installed_since(module: str) -> bool:
-    """Tell whether a module that could not be imported has been installed meanwhile."""
+    """Return whether a module that could not be imported has been installed meanwhile."""
     invalidate_caches()
     _importable.pop(module, None)  # another thread may have asked, too
     return importable(module)

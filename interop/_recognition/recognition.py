@@ -176,7 +176,7 @@ class Recognition:
         return partial(_attributed, describe) if self._may_add(type_, format_) else describe
 
     def _may_add(self, type_: type, format_: Format) -> bool:
-        """Tell whether a type is a subclass that another package may have given attributes."""
+        """Return whether a type is a subclass that another package may have given attributes."""
         is_own = package(type_.__module__) in map(package, format_.types)
         return not (is_own or self.is_plain(type_, format_))
 
@@ -260,7 +260,7 @@ class Recognition:
         raise UnknownValueError(msg)
 
     def is_plain(self, type_: type, format_: Format) -> bool:
-        """Tell whether a type is one of a format's own types, rather than a subclass of one.
+        """Return whether a type is one of a format's own types, rather than a subclass of one.
 
         A protocol's own types are all that offer it.
         """
@@ -295,7 +295,7 @@ class Recognition:
             raise UnknownValueError(reason) from None
 
     def _is_format(self, value: object) -> bool:
-        """Tell whether a value is of a format by its type, and no number or list."""
+        """Return whether a value is of a format by its type, and no number or list."""
         try:
             return type(value).__module__ != "builtins" and bool(self.recognise(type(value)))
         except UnknownValueError:
@@ -468,7 +468,7 @@ def _part(value: Value, get: Callable[[Value], object]) -> object:
 
 
 def _is_opened_first(format_: Format, value: Value) -> bool:
-    """Tell whether a conversion unwraps a value before it describes it."""
+    """Return whether a conversion unwraps a value before it describes it."""
     wrapper = format_.wrapper
     if wrapper is None or wrapper.first is None:
         return wrapper is not None and wrapper.once
@@ -491,12 +491,12 @@ def _attributed(describe: Callable[[Value], Spec], value: Value) -> Spec:
 
 
 def is_like_mapping(kind: type) -> bool:
-    """Tell whether values of a type are asked by keys, although it is not registered as mapping."""
+    """Return whether values of a type are asked by keys, although it is no registered mapping."""
     return hasattr(kind, "__getitem__") and callable(getattr(kind, "keys", None))
 
 
 def _offers(owner: object, format_: Format) -> bool:
-    """Tell whether a value or a type has the attribute of a protocol; None does not count."""
+    """Return whether a value or a type has the attribute of a protocol; None does not count."""
     protocol = format_.protocol
     try:
         return protocol is not None and getattr(owner, protocol, None) is not None
@@ -508,7 +508,7 @@ def _offers(owner: object, format_: Format) -> bool:
 
 
 def _needs_nothing(method: object) -> bool:
-    """Tell whether a method of a class can be called without arguments."""
+    """Return whether a method of a class can be called without arguments."""
     if not callable(method):
         return False
     try:
@@ -521,7 +521,7 @@ def _needs_nothing(method: object) -> bool:
 
 
 def _has_buffer(value: Value) -> bool:
-    """Tell whether a value has the buffer protocol; types show it only from Python 3.12 on."""
+    """Return whether a value has the buffer protocol; types show it only from Python 3.12 on."""
     try:
         memoryview(value).release()
     except TypeError:
@@ -532,6 +532,6 @@ def _has_buffer(value: Value) -> bool:
 
 
 def _names(format_: Format, target: object) -> bool:
-    """Tell whether an object is one of those that name a format."""
+    """Return whether an object is one of those that name a format."""
     names = (*format_.naming_types, *format_.aliases)
     return any(":" in name and imported(name) is target for name in names)

@@ -184,7 +184,7 @@ def loaded(origin: Provenance, entries: list[Declared], conflicts: list[Conflict
 
 
 def is_loading() -> bool:
-    """Tell whether a plugin that is being loaded calls, or a module that it imports."""
+    """Return whether a plugin that is being loaded calls, or a module that it imports."""
     return _loading.get() is not None
 
 
@@ -369,7 +369,7 @@ class Loader:
         return True
 
     def is_loading(self) -> bool:
-        """Tell whether a plugin calls while this loader loads it."""
+        """Return whether a plugin calls while this loader loads it."""
         if not self.has_to_start:
             return False
         return is_loading()
@@ -436,7 +436,7 @@ class Loader:
 
 
 def _shows(words: frozenset[str], name: str) -> bool:
-    """Tell whether a name or the name of an imported module is one of some words."""
+    """Return whether a name or the name of an imported module is one of some words."""
     return name in words or not sys.modules.keys().isdisjoint(words)
 
 

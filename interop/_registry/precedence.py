@@ -93,7 +93,7 @@ def without_conflicts(declared: Iterable[Declared]) -> tuple[list[Declared], lis
 
 
 def _is_whole(entry: Declared, kept: list[Declared]) -> bool:
-    """Tell whether the format that a unary step is part of is kept; true of all other entries."""
+    """Return whether the format that a unary step is part of is kept; true of all other entries."""
     part_of = entry.part_of
     return part_of is None or any(other.declaration is part_of for other in reversed(kept))
 
@@ -104,7 +104,7 @@ def _is_of_others(entry: Declared, place: str, owners: dict[str, Declared]) -> b
 
 
 def _replaces(entry: Declared, other: Declared) -> bool:
-    """Tell whether one of two declarations says that it replaces the other's, and not both do."""
+    """Return whether one of two declarations says that it replaces the other's, and not both do."""
     return _names(entry, other) and not _names(other, entry)
 
 

@@ -102,7 +102,7 @@ class Opening(AbstractContextManager[_Entered_co], ContextDecorator):
 
 
 def is_traced() -> bool:
-    """Tell whether conversions leave receipts, here and now."""
+    """Return whether conversions leave receipts, here and now."""
     innermost = block.get()
     return innermost is not None and bool(innermost.traces)
 

@@ -250,7 +250,7 @@ def memory_traits(*arrays: Any) -> frozenset[str]:
 
 
 def _is_aligned_to_size(array: Any) -> bool:
-    """Tell whether every element of an array lies at a multiple of its size."""
+    """Return whether every element of an array lies at a multiple of its size."""
     size = array.itemsize
     if not array.size or address(array) % size:
         return not array.size
@@ -269,7 +269,7 @@ def _scattered_traits(array: Any) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def overlaps(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int = 1) -> bool:
-    """Tell whether several elements of a strided array share memory, or might.
+    """Return whether several elements of a strided array share memory, or might.
 
     They do not where every stride leads out of what the smaller ones reach. Two axes can interlock
     all the same (strides of 2 and 3 elements). More axes that do are taken to overlap.
@@ -298,7 +298,7 @@ def overlaps(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int = 1
 
 
 def _interlock(first: tuple[int, int], second: tuple[int, int], itemsize: int) -> bool:
-    """Tell whether two axes, each given by its stride and length, never meet in one place."""
+    """Return whether two axes, each given by its stride and length, never meet in one place."""
     if first[0] % itemsize or second[0] % itemsize:
         return False
     common = gcd(first[0], second[0])
@@ -341,7 +341,7 @@ def stride_traits(
 
 
 def is_contiguous(shape: Sequence[int], strides: Sequence[int], itemsize: int = 1) -> bool:
-    """Tell whether elements are one C-ordered block; strides count in the unit of `itemsize`."""
+    """Return whether elements are one C-ordered block; strides count in the unit of `itemsize`."""
     expected = itemsize
     for length, stride in zip(reversed(shape), reversed(strides), strict=True):
         if length != 1 and stride != expected:

@@ -236,7 +236,7 @@ def cast_objects(objects: Value, dtype: Any, *, fill_nulls: bool = False) -> Val
 
 
 def _are_numbers(np: ModuleType, kind: type, is_complex: bool) -> bool:
-    """Tell whether the values of a type are real numbers, or complex ones."""
+    """Return whether the values of a type are real numbers, or complex ones."""
     if issubclass(kind, np.generic) and kind.__module__ != np.__name__:  # those of ml_dtypes
         return np.dtype(kind).name in DTYPES
     is_real = issubclass(kind, numbers.Real) or not issubclass(kind, numbers.Complex)

@@ -55,7 +55,7 @@ def _attributes(value: object) -> Iterator[tuple[str, Any]]:
 
 
 def _tells_of_codes(name: str, part: Any) -> bool:
-    """Tell whether an attribute is a part of a quantization: an array, or what is named so."""
+    """Return whether an attribute is a part of a quantization: an array, or what is named so."""
     if part is None or part is False:
         return False
     if _QUANT.search(name) or _QUANT.search(type(part).__name__) or _is_array(part):

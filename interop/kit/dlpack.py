@@ -467,7 +467,7 @@ def _probe(value: Value, keywords: dict[str, Any], refusal: TypeError) -> Capsul
 
 
 def _is_of_type(refusal: TypeError, value: Value) -> bool:
-    """Tell whether all values of a type refuse a keyword because one did.
+    """Return whether all values of a type refuse a keyword because one did.
 
     It is not so if a method took the keyword and something that it called did not: a wrapper's
     answer depends on what it wraps.
@@ -488,7 +488,7 @@ def _known(value: Value, keywords: Mapping[str, object]) -> Mapping[str, object]
 
 
 def _about_signature(error: TypeError, keywords: Mapping[str, object]) -> bool:
-    """Tell whether a TypeError is about the keywords sent, and not the producer's own."""
+    """Return whether a TypeError is about the keywords sent, and not the producer's own."""
     text = str(error)
     return "argument" in text or any(name in text for name in keywords)
 
@@ -549,7 +549,7 @@ def _read(capsule: Capsule, value: Value) -> tuple[Any, ...]:
 
 
 def _has_axes(ndim: int, shape_at: int, strides_at: int) -> bool:
-    """Tell whether lengths and strides can be read from where they are said to lie."""
+    """Return whether lengths and strides can be read from where they are said to lie."""
     if not ndim:
         return True
     return (

@@ -192,7 +192,7 @@ def inspect_once(
 
 
 def _reach_outside(indices: Any, length: int) -> bool:
-    """Tell whether some indices are negative, or as large as the length of their axis."""
+    """Return whether some indices are negative, or as large as the length of their axis."""
     if not indices.size:
         return False
     dtype = indices.dtype

@@ -370,7 +370,7 @@ class Caller:
             notes.passed("values")
 
     def _is_read_well(self, actual: Spec) -> bool:
-        """Tell whether a value of the same kind that was made without the conversion reads well."""
+        """Return whether a value of the same kind, made without the conversion, reads well."""
         if actual.dtype is None:
             return True
         name, dtype, device, shape, traits = actual[:5]
@@ -527,7 +527,7 @@ def _difference(array: Array, truth: Array) -> str:
 
 
 def _does_not_fit(error: BaseException) -> bool:
-    """Tell whether a function was not even entered, because it does not take its keywords."""
+    """Return whether a function was not even entered, because it does not take its keywords."""
     cause = error.__cause__
     trace = None if cause is None else cause.__traceback__
     return isinstance(cause, TypeError) and trace is not None and trace.tb_next is None

@@ -219,7 +219,7 @@ class _Format:
             self._notes.skipped(reason, "describe")
 
     def _is_own(self, reason: NoSample) -> TypeGuard[WrongSample]:
-        """Tell whether a sample of this format is described as something else."""
+        """Return whether a sample of this format is described as something else."""
         return isinstance(reason, WrongSample) and reason.recipe.format == self._name
 
     def _pace(self, value: Value, reference: Value) -> float:
@@ -300,7 +300,7 @@ class _Format:
             yield value, truth, dtype, conversion.label
 
     def _is_maker(self, conversion: Conversion, dtype: str) -> bool:
-        """Tell whether a conversion turns plain arrays of a dtype into this format."""
+        """Return whether a conversion turns plain arrays of a dtype into this format."""
         is_offered = conversion.dtypes is None or dtype in conversion.dtypes
         return is_offered and _is_plain(conversion, self._truth.hub, self._name)
 
@@ -340,7 +340,7 @@ class _Format:
                     self._notes.failed("describe", self._silence(trait))
 
     def _is_hidden(self, trait: str, make: Callable[..., Any], read: Callable[..., Any]) -> bool:
-        """Tell whether a value is read as memory with a trait that its description leaves out."""
+        """Return whether a value is read as memory with a trait that its description leaves out."""
         recipe = self._plain()[0]._replace(format=self._truth.hub)
         plain, value = (
             make(sampled(self._interop, recipe._replace(traits=t)))
@@ -542,7 +542,7 @@ class _Format:
         return ""
 
     def _is_lost(self, plain: Spec, labelled: Spec, **request: Any) -> bool:
-        """Tell whether a request is refused only because a value has labels."""
+        """Return whether a request is refused only because a value has labels."""
         return self._is_planned(plain, **request) and not self._is_planned(labelled, **request)
 
     def _is_planned(self, spec: Spec, **request: Any) -> bool:
@@ -678,7 +678,7 @@ class _Format:
 
 
 def _is_plain(conversion: Conversion, source: str, target: str) -> bool:
-    """Tell whether a conversion turns plain values of one format into another."""
+    """Return whether a conversion turns plain values of one format into another."""
     is_plain = not (conversion.requires or conversion.changes or conversion.result.bits)
     return is_plain and (conversion.source, conversion.target) == (source, target)
 

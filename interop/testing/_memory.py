@@ -69,7 +69,7 @@ class Memory:
         return None if memory is None else memory(value)
 
     def addresses_overlap(self, source: Value, result: Value) -> bool | None:
-        """Tell whether two values overlap, by the addresses they report; None if unknown."""
+        """Return whether two values overlap, by the addresses they report; None if unknown."""
         for value in (source, result):
             spec = self._interop.spec(value)
             memory = self._registry.formats[spec.format].memory
@@ -78,12 +78,12 @@ class Memory:
         return self._inspection.shares_memory(source, result)
 
     def numbers_overlap(self, source: Value, result: Value) -> bool:
-        """Tell whether the numbers of two values overlap, indices left aside."""
+        """Return whether the numbers of two values overlap, indices left aside."""
         pair = [self.extents(value, self._interop.spec(value)) or () for value in (source, result)]
         return any(a < b + m and b < a + n for a, n in pair[0] for b, m in pair[1] if n and m)
 
     def is_written_through(self, source: Value, result: Value) -> bool | None:
-        """Tell whether a write into the memory of one value changes the other; None if unknown.
+        """Return whether a write into the memory of one value changes the other; None if unknown.
 
         The values must not be used afterwards.
         """
@@ -180,7 +180,7 @@ def _extents(array: Value) -> _Extents:
 
 
 def _lies_within(array: Value, extents: _Extents | None) -> bool:
-    """Tell whether an array lies in memory that a value reports, or the value reports none."""
+    """Return whether an array lies in memory that a value reports, or the value reports none."""
     return extents is None or all(
         any(start <= low and low + n <= start + length for start, length in extents)
         for low, n in _extents(array)

@@ -25,7 +25,7 @@ class Notes:
         self.tell = tell
 
     def wants(self, check: str) -> bool:
-        """Tell whether a check is to be tried, and has not failed yet."""
+        """Return whether a check is to be tried, and has not failed yet."""
         return check in self._outcomes and self._outcomes[check][0] != FAILED
 
     def passed(self, *checks: str) -> None:

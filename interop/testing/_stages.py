@@ -202,7 +202,7 @@ class _Stages:
         )
 
     def _is_read_well(self, trial: Trial, role: str, array: Array) -> bool:
-        """Tell whether a value is read correctly while both source and result are alive."""
+        """Return whether a value is read correctly while both source and result are alive."""
         pair = self._pair(trial)
         filler = overwrite_freed(array.nbytes)
         again = self._caller.truth.read(pair[role])

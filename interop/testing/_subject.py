@@ -181,7 +181,7 @@ def _of_module(name: str, file: str) -> Subject:
 
 
 def _is_importable(name: str) -> bool:
-    """Tell whether another process can import a module by its name."""
+    """Return whether another process can import a module by its name."""
     try:
         return find_spec(name) is not None
     except (ImportError, ValueError):
@@ -271,7 +271,7 @@ class Bench:
                 yield Promise(name, (check,), extension=extension)
 
     def declares(self, origin: Provenance) -> bool:
-        """Tell whether a declaration is one of this plugin's."""
+        """Return whether a declaration is one of this plugin's."""
         subject = self.subject
         return origin.plugin == subject.name and origin.distribution in (
             subject.distribution,

@@ -83,7 +83,7 @@ def hub(interop: Interop) -> str:
 
 
 def same(array: Array, truth: Array, where: Array | None = None) -> bool:
-    """Tell whether two arrays hold the same numbers; NaN equals NaN."""
+    """Return whether two arrays hold the same numbers; NaN equals NaN."""
     import numpy as np
 
     if array.shape != truth.shape:
@@ -183,7 +183,7 @@ class Truth:
         return _by_memory(format_, value, spec)
 
     def is_misplaced(self, format_: Format, value: Value, spec: Spec) -> bool:
-        """Tell whether a format reports addresses that are a few bytes off.
+        """Return whether a format reports addresses that are a few bytes off.
 
         The first value whose numbers can be read in another way decides.
         """
