@@ -18,9 +18,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from interop._conformance.checks import shown
-from interop._conformance.library import Library, numbers
-from interop._conformance.producer import DTYPES, LAYOUTS, Produced
+from interop.testing._conformance.checks import shown
+from interop.testing._conformance.library import Library, numbers
+from interop.testing._conformance.producer import DTYPES, LAYOUTS, Produced
 from interop.testing._libraries import _version
 from interop.testing._process import Say, Worker, WorkerEnded
 

@@ -23,9 +23,7 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 #: The suite and the kit compute with NumPy, which they import inside functions.
 WITH_NUMPY = [
-    path
-    for room in ("testing", "_conformance", "kit")
-    for path in sorted((ROOT / "interop" / room).rglob("*.py"))
+    path for room in ("testing", "kit") for path in sorted((ROOT / "interop" / room).rglob("*.py"))
 ]
 CORE = sorted((ROOT / "interop").rglob("*.py"))
 PLUGINS = sorted((ROOT / "plugins" / "interop_plugins").rglob("*.py"))

@@ -8,18 +8,18 @@ from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from interop._conformance import consumer, interfaces, producer  # they register their checks
-from interop._conformance.checks import (
+from interop._model.text import listed
+
+from ._conformance import consumer, interfaces, producer  # they register their checks
+from ._conformance.checks import (
     CHECKS,
     Check,
     NotTriedError,
-    RefusedError,
+    RefusalError,
     UntrueError,
     shown,
 )
-from interop._conformance.library import Library
-from interop._model.text import listed
-
+from ._conformance.library import Library
 from ._process import Say, Worker, WorkerEnded
 
 #: Seconds that one check may take, the library's import included.
@@ -233,7 +233,7 @@ def _run(library: Library, role: str, entry: Check, case: str) -> tuple[str, str
         entry.run(subject)
     except UntrueError as error:
         return WRONG, str(error)
-    except RefusedError as error:
+    except RefusalError as error:
         return REFUSED, str(error)
     except NotTriedError as error:
         return NOT_TRIED, str(error)

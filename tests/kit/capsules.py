@@ -7,7 +7,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from interop._conformance.capsule import (
+from interop.testing._conformance.capsule import (
     DELETER,
     Legacy,
     Versioned,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from interop._conformance.capsule import (
+from interop.kit.dlpack import CapsuleProducer, checked_export
+from interop.testing._conformance.capsule import (
     COPIED,
     READ_ONLY,
     Producer,
@@ -17,8 +18,7 @@ from interop._conformance.capsule import (
     name_of,
     use,
 )
-from interop._conformance.library import c_order, memory
-from interop.kit.dlpack import CapsuleProducer, checked_export
+from interop.testing._conformance.library import c_order, memory
 
 
 class Array:

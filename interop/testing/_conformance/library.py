@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from interop.kit.dlpack import checked_export
 
-from .capsule import Array
-
 #: What a function is called that makes an array of one of NumPy's, the standard's name first.
 _MAKERS = ("asarray", "array", "to_tensor", "constant", "convert_to_tensor", "from_numpy", "tensor")
 
@@ -87,7 +85,7 @@ def _named(name: str) -> Any:
     return value
 
 
-def numbers(value: Any) -> Array:
+def numbers(value: Any) -> Any:
     """Return the numbers of an array in memory of its own, read by way of NumPy or of DLPack.
 
     Parameters
@@ -110,7 +108,7 @@ def numbers(value: Any) -> Array:
     return np.array(contents(value))
 
 
-def contents(value: Any) -> Array:
+def contents(value: Any) -> Any:
     """Return a NumPy array over what a producer exports through DLPack.
 
     Raises
@@ -124,7 +122,7 @@ def contents(value: Any) -> Array:
 
 def memory(
     dtype: str, shape: tuple[int, ...], strides: tuple[int, ...] | None, address: int
-) -> Array:
+) -> Any:
     """Return a NumPy array over memory at an address; strides are in elements."""
     import ctypes
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, PYFUNCTYPE, c_char_p, c_int, c_void_p, py_object, pythonapi
-from typing import Any, TypeAlias
+from typing import Any
 
 from interop.kit.dlpack import DLPACK_DTYPES, Capsule
-
-#: A NumPy array, which this room imports inside functions alone.
-Array: TypeAlias = Any
 
 READ_ONLY, COPIED = 1, 2
 NAMES = {False: b"dltensor", True: b"dltensor_versioned"}
@@ -134,7 +131,7 @@ class Producer:
 
     def __init__(
         self,
-        array: Array,
+        array: Any,
         *,
         keywords: tuple[str, ...] = ("stream", "max_version", "dl_device", "copy"),
         versioned: bool | None = None,
@@ -206,7 +203,7 @@ class Producer:
         )
 
 
-def _describe(tensor: Tensor, array: Array) -> None:
+def _describe(tensor: Tensor, array: Any) -> None:
     """Write into a structure what an array is."""
     tensor.data, tensor.device_type = array.ctypes.data, 1
     tensor.ndim, tensor.lanes = array.ndim, 1

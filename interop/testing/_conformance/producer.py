@@ -19,13 +19,13 @@ from interop.kit.dlpack import (
     device_named,
 )
 
-from .capsule import COPIED, NAMES, Array, Producer, delete, managed, name_of, use
+from .capsule import COPIED, NAMES, Producer, delete, managed, name_of, use
 from .checks import (
     HEADER,
     SPECIFICATION,
     STANDARD,
     NotTriedError,
-    RefusedError,
+    RefusalError,
     UntrueError,
     check,
     expect,
@@ -54,7 +54,7 @@ _INDEX = {
 _ONE = ("one block",)
 
 
-def sample(dtype: str) -> Array:
+def sample(dtype: str) -> Any:
     """Return six numbers of a dtype in two rows, none of which another dtype would read."""
     import numpy as np
 
@@ -118,7 +118,7 @@ class Produced:
         if not hasattr(self.value, "__dlpack__"):
             raise NotTriedError(f"{type(self.value).__name__} has no __dlpack__")
 
-    def _block(self, block: Array) -> Any:
+    def _block(self, block: Any) -> Any:
         """Return an array of the library, for a dtype that NumPy lacks by way of DLPack."""
         import numpy as np
 
@@ -134,13 +134,13 @@ class Produced:
         try:
             return self.value.__dlpack__(**keywords)
         except Exception as error:
-            raise RefusedError(shown(error)) from error
+            raise RefusalError(shown(error)) from error
 
     def newest(self, **keywords: Any) -> Capsule:
         """Return a capsule of the newest kind that the producer knows."""
         try:
             return self.ask(max_version=MAX_VERSION, **keywords)
-        except RefusedError as error:
+        except RefusalError as error:
             if not isinstance(error.__cause__, TypeError):
                 raise
             if keywords:
@@ -154,7 +154,7 @@ class Produced:
         except HandOffError as error:
             raise UntrueError(str(error)) from error
 
-    def numbers(self, capsule: Capsule | None = None) -> Array:
+    def numbers(self, capsule: Capsule | None = None) -> Any:
         """Return the numbers that a capsule leads to, over its memory."""
         export = self.export(capsule)
         if export.device != "cpu":
@@ -186,7 +186,7 @@ def _capsules_for_old_consumers(case: Produced) -> None:
     try:
         name = name_of(case.value.__dlpack__())
     except BufferError as error:
-        raise RefusedError(shown(error)) from error
+        raise RefusalError(shown(error)) from error
     expect(name == NAMES[False], f"the capsule is named {name!r}")
 
 
@@ -338,7 +338,7 @@ def _to_the_host(case: Produced) -> None:
 def _to_an_unknown_device(case: Produced) -> None:
     try:
         capsule = case.newest(dl_device=_NOWHERE)
-    except RefusedError as error:
+    except RefusalError as error:
         expect(isinstance(error.__cause__, BufferError), f"the error is {error}")
         return
     raise UntrueError(f"it exports memory on {case.export(capsule).device}")
@@ -354,7 +354,7 @@ def _to_an_unknown_device(case: Produced) -> None:
 def _streams_on_the_host(case: Produced) -> None:
     if tuple(case.value.__dlpack_device__()) != _HOST:
         raise NotTriedError("the memory is not on the host")
-    with suppress(RefusedError):
+    with suppress(RefusalError):
         case.ask(stream=1)
         raise UntrueError("stream=1 is taken")
 
@@ -378,7 +378,7 @@ def _read_only(case: Produced) -> None:
     if export.data != array.ctypes.data:
         raise NotTriedError("the library copies an array that may not be written")
     expect(export.readonly, "it exports memory of a read-only array as writable")
-    with suppress(RefusedError):
+    with suppress(RefusalError):
         name = name_of(case.ask())
         raise UntrueError(f"it exports the memory in a capsule named {name!r}, which has no flag")
 
@@ -394,7 +394,7 @@ def _read_only(case: Produced) -> None:
 def _errors(case: Produced) -> None:
     try:
         case.newest()
-    except RefusedError as error:
+    except RefusalError as error:
         expect(isinstance(error.__cause__, BufferError), f"the error is {error}")
 
 

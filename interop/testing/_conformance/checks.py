@@ -40,7 +40,7 @@ class UntrueError(Exception):
     """The sentence is not true of the library; the text says what is in its place."""
 
 
-class RefusedError(Exception):
+class RefusalError(Exception):
     """The library refuses the case by an error; the text is that error's."""
 
 

@@ -12,13 +12,13 @@ from typing import Any
 from interop.errors import HandOffError
 from interop.kit.dlpack import checked_export
 
-from .capsule import READ_ONLY, Array, Producer, managed
+from .capsule import READ_ONLY, Producer, managed
 from .checks import (
     HEADER,
     SPECIFICATION,
     STANDARD,
     NotTriedError,
-    RefusedError,
+    RefusalError,
     UntrueError,
     check,
     expect,
@@ -55,7 +55,7 @@ class Consumed:
             return self.consume(producer, **keywords)
         # A SystemError, too: the error was lost when our deleter, which is Python, was called.
         except Exception as error:
-            raise RefusedError(shown(error)) from error
+            raise RefusalError(shown(error)) from error
 
     def check(self, producer: Producer, **keywords: Any) -> bool | None:
         """Consume, compare the numbers, and return whether the memory is shared, if that shows."""
@@ -76,7 +76,7 @@ class Consumed:
         return Producer(self.array, versioned=True, **fields)
 
 
-def _shares(result: Any, array: Array) -> bool | None:
+def _shares(result: Any, array: Any) -> bool | None:
     """Return whether a result's first element lies where the array's does; None: unknown."""
     with suppress(HandOffError, AttributeError, TypeError):
         return bool(checked_export(result).data == array.ctypes.data)
@@ -86,14 +86,14 @@ def _shares(result: Any, array: Array) -> bool | None:
     return None
 
 
-def _read(result: Any) -> Array:
+def _read(result: Any) -> Any:
     try:
         return numbers(result)
     except Exception as error:
         raise NotTriedError(f"the result cannot be read: {shown(error)}") from error
 
 
-def _same(left: Array, right: Array) -> bool:
+def _same(left: Any, right: Any) -> bool:
     import numpy as np
 
     return bool(np.array_equal(left.astype("complex128"), right.astype("complex128")))
@@ -225,7 +225,7 @@ def _later_major_versions(case: Consumed) -> None:
     producer = case.versioned(major=2)
     try:
         case.take(producer)
-    except RefusedError:
+    except RefusalError:
         _expect_deleted(producer)
         return
     raise UntrueError("it takes an array whose layout it cannot know")
@@ -271,7 +271,7 @@ def _refused_capsules(case: Consumed) -> None:
     producer = Producer(case.array, code=77)
     try:
         result = case.take(producer)
-    except RefusedError:
+    except RefusalError:
         _expect_deleted(producer)
         return
     if not _passes_on(result, code=77):
@@ -296,7 +296,7 @@ def _no_deleter(case: Consumed) -> None:
 def _strange_dtypes(case: Consumed) -> None:
     strange: dict[str, Any] = {"two lanes": {"lanes": 2}, "packed float4": {"code": 17, "bits": 4}}
     for name, fields in strange.items():
-        with suppress(RefusedError):
+        with suppress(RefusalError):
             result = case.take(Producer(case.array, **fields))
             dtype = getattr(result, "dtype", type(result).__name__)
             expect(_passes_on(result, **fields), f"it takes {name} as {dtype}")
@@ -321,7 +321,7 @@ def _passes_on(result: Any, **fields: int) -> bool:
 def _foreign_devices(case: Consumed) -> None:
     try:
         result = case.take(Producer(case.array, device_type=12, device_id=5))
-    except RefusedError:
+    except RefusalError:
         return
     if not _passes_on(result, device_type=12, device_id=5):
         raise UntrueError(f"it takes memory of an extension device as {type(result).__name__}")
@@ -336,7 +336,7 @@ def _foreign_devices(case: Consumed) -> None:
 def _errors_of_producers(case: Consumed) -> None:
     try:
         case.take(Producer(case.array, refusal=BufferError("not today")))
-    except RefusedError as error:
+    except RefusalError as error:
         expect(str(error) == "BufferError: not today", f"the error is {error}")
         return
     raise UntrueError("there is no error")
@@ -385,14 +385,14 @@ def _read_only(case: Consumed) -> None:
 def _copy_keyword(case: Consumed) -> None:
     try:
         shared = case.check(Producer(case.array), copy=False)
-    except RefusedError as error:
+    except RefusalError as error:
         if "keyword" in str(error) or "argument" in str(error):
             raise UntrueError(f"it does not know copy=: {error}") from error
         shared = None
     expect(shared is not False, "copy=False gives a copy")
     try:
         shared = case.check(Producer(case.array), copy=True)
-    except RefusedError:
+    except RefusalError:
         return  # this producer makes no copies, and says so
     expect(not shared, "copy=True shares the memory")
 
@@ -422,6 +422,6 @@ def _unaligned(case: Consumed) -> None:
 )
 def _lies(case: Consumed) -> None:
     for fields in ({"data": None}, {"shape": (-2, 3)}, {"ndim": -1}):
-        with suppress(RefusedError):
+        with suppress(RefusalError):
             result = case.take(Producer(case.array, **fields))
             raise UntrueError(f"it takes {fields} as {type(result).__name__}")
