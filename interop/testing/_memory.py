@@ -163,8 +163,9 @@ class Memory:
         before = read()
         with _zeroed(extents) as is_changed:
             after = read()
-        is_read = is_changed and before is not None and after is not None
-        if is_read and before.tobytes() == after.tobytes():
+        if not is_changed or before is None or after is None:
+            return ""
+        if before.tobytes() == after.tobytes():
             return f"memory of format {name} reports addresses where its numbers do not lie"
         return ""
 

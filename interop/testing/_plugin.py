@@ -11,8 +11,8 @@ from interop._model.extension import Declaration, NoTrace
 from interop._model.format import Format, package
 from interop._model.provenance import Provenance
 from interop._recognition.installed import importable
-from interop._registry.discovery import declarations_of
-from interop._registry.precedence import declared_by, settle
+from interop._registry.plugins import declarations_of
+from interop._registry.precedence import declared_by, without_conflicts
 from interop.errors import DeviceError, NotInstalledError, RefusedError
 
 from ._notes import Notes
@@ -59,7 +59,7 @@ def _problem_of_repetition(bench: Bench) -> str:
     subject = bench.subject
     origin = Provenance(subject.name, subject.distribution or subject.name, "")
     declared = declared_by(declarations_of(load_module(subject), origin), origin)
-    used = {id(entry) for entry in settle(declared)[0]}
+    used = {id(entry) for entry in without_conflicts(declared)[0]}
     seen: list[Declaration] = []
     for entry in declared:
         what = entry.declaration
