@@ -6,13 +6,15 @@ import math
 import random
 import statistics
 import warnings
+from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
 from scipy.stats import spearmanr
 
 from interop import Interop, InteropError
-from interop._planning.plan import Plan, StepDeclined
+from interop._planning.plan import StepDeclined, run
 from interop.testing._sample import NoSample, Recipe, sample
 
 __all__ = ["Prediction", "Summary", "rows", "summary"]
@@ -91,9 +93,9 @@ def _measured(
     try:
         value = sample(interop, request)
         route = interop.plan(value, to=target, **keywords)
-        plan = Plan(route.steps)
-        plan(value)
-        seconds = _seconds(plan, value)
+        call = partial(run, route.steps)
+        call(value)
+        seconds = _seconds(call, value)
     except (NoSample, InteropError, StepDeclined):
         return []
     if not route.steps or max(route.cost, seconds) > _TOO_LONG:
@@ -102,13 +104,13 @@ def _measured(
     return [Prediction(f"{source} {side}²: {labels}", route.cost, seconds)]
 
 
-def _seconds(plan: Plan, value: Any) -> float:
+def _seconds(call: Callable[[Any], Any], value: Any) -> float:
     """Return the median time of a few runs."""
     times: list[float] = []
     start = perf_counter()
     while len(times) < 3 or (perf_counter() - start < _BUDGET and len(times) < 200):
         before = perf_counter()
-        plan(value)
+        call(value)
         times.append(perf_counter() - before)
     return statistics.median(times)
 

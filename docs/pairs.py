@@ -79,7 +79,7 @@ def _tried(source: Format, target: Format) -> Pair:
     return Pair(*names, effects, memory, _back(value, result, source.name))
 
 
-def _memory(route: interop.Route, *, seen: bool) -> str:
+def _memory(route: interop.Plan, *, seen: bool) -> str:
     """Say whether a result shares memory; `seen` if the addresses of both are known."""
     if not route.aliases:
         return "its own"

@@ -164,7 +164,7 @@ def _parts() -> Iterator[tuple[str, str]]:
     out = ("x: object, /, *, out: T, **keywords: Unpack[OutKeywords]", "T")
     yield "convert", _called("convert", [*_targets("x: object, /, ", "{}"), out])
     yield "converter", _called("converter", _targets("", "Callable[[object], {}]"))
-    yield "plan", _called("plan", _targets("x_or_spec: object, /, ", "RouteTo[{}]"))
+    yield "plan", _called("plan", _targets("x_or_spec: object, /, ", "PlanTo[{}]"))
     yield "convert_tree", _called("convert_tree", _trees())
     yield "accepts", _called("accepts", _decorators())
     spec = (

@@ -37,7 +37,7 @@ from ._model.format import Format as Format
 from ._model.format import Parts as Parts
 from ._model.spec import TRAITS as TRAITS
 from ._model.spec import Spec as Spec
-from ._planning.route import Route as Route
+from ._planning.plan import Plan as Plan
 from ._version import __version__ as __version__
 from .errors import InteropError as InteropError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from interop import Conversion, Cost, Format, Interop, Route, Spec
+from interop import Conversion, Cost, Format, Interop, Plan, Spec
 from interop.plugin import make_spec
 from interop.plugin.advanced import Advanced
 
@@ -60,7 +60,7 @@ def copy(source: str, target: str, **facts: Any) -> Conversion:
     return Conversion(source, target, function, **facts)
 
 
-def labels(route: Route) -> list[str]:
+def labels(route: Plan) -> list[str]:
     """Return the names of a route's steps."""
     return [step.label for step in route.steps]
 

@@ -80,7 +80,7 @@ class Fills:
             # `fill` casts as it writes, unless the cast may be refused or comes in one with a copy.
             if request.consents and spec.dtype in target.dtypes:
                 uncast = self._converter(out_spec, None, copy, keywords)
-                converter = converter if uncast.plan(spec).writes else uncast
+                converter = uncast if uncast.plan(spec).zero_copy else converter
             self._fill(x, converter, keywords, out_spec, shared)
         loss = imaginary_loss(spec.dtype, out_spec.dtype)
         if loss is not None:

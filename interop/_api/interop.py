@@ -24,8 +24,8 @@ from interop._model.typing import (
     ValueFunction,
 )
 from interop._planning.derived import complete
+from interop._planning.plan import Plan
 from interop._planning.planner import Planner
-from interop._planning.route import Route
 from interop._recognition.installed import framework_state, importable
 from interop._registry.declared import Declared, DeclaredFormat
 from interop._registry.registry import Registry
@@ -40,7 +40,7 @@ from interop._request.naming import (
 from interop._request.policy import Policy, adjusted, set_default
 
 from .front import among_of, converted, fast_first, small_first
-from .kept import kept_calls, kept_converter, kept_route
+from .kept import kept_calls, kept_converter, kept_plan
 
 if TYPE_CHECKING:
     from interop._registry.plugins import Plugin
@@ -442,8 +442,8 @@ class Interop:
         allow: EffectNames = (),
         forbid: EffectNames = (),
         stream: object = None,
-    ) -> Route:
-        """Return the route that `convert` would take, without touching the data.
+    ) -> Plan:
+        """Return the plan that `convert` would carry out, without touching the data.
 
         Parameters
         ----------
@@ -454,7 +454,7 @@ class Interop:
 
         Returns
         -------
-        Route
+        Plan
             It prints as a table. Calling it with a value carries it out. Its `explain` plans again,
             to find the routes that were refused.
 
@@ -475,7 +475,7 @@ class Interop:
         keywords = checked(given)
         self._converters.converter(keywords)  # so that mistakes show before those of the value
         spec = x_or_spec if isinstance(x_or_spec, Spec) else self.spec(x_or_spec)
-        return kept_route(self, spec, keywords)
+        return kept_plan(self, spec, keywords)
 
     @brief
     def spec(self, x: Value, /) -> Spec:

@@ -1,4 +1,4 @@
-"""What callers keep: converters, routes, and functions under `accepts`.
+"""What callers keep: converters, plans, and functions under `accepts`.
 
 All of it is pickled by its request, which is resolved again where it is loaded.
 """
@@ -13,7 +13,7 @@ from interop._execution.converter import Converter
 from interop._model.spec import Spec
 from interop._model.typing import Value
 from interop._planning.explain import refused_routes
-from interop._planning.route import Route
+from interop._planning.plan import Plan
 from interop._recognition.installed import not_installed
 from interop._request.keywords import Keywords
 from interop._request.naming import check_format
@@ -46,24 +46,23 @@ def kept_calls(
     return Calls(instance._converters, convert, function, keywords, grad, lists, pickled)
 
 
-def kept_route(instance: Any, spec: Spec, keywords: Keywords) -> Route:
-    """Return the route of an instance for a spec."""
+def kept_plan(instance: Any, spec: Spec, keywords: Keywords) -> Plan:
+    """Return the plan of an instance for a spec: the one that its converter carries out."""
     registry, planner = instance._registry.loaded(), instance._planner
     converters = instance._converters
     converter = converters.converter(keywords).chosen(spec)
     check_format(registry, spec.format)
-    request, steps = converter.request, converter.plan(spec, installed=False).steps
+    request, plan = converter.request, converter.plan(spec, installed=False)
     # Where they cannot be made for the spec, they are those of the plan, which differ in sizes.
-    steps = planner.replayed(spec, request, steps) or steps
+    steps = planner.replayed(spec, request, plan.steps) or plan.steps
     specs = (spec, *(step.after for step in steps))
     formats = (registry.formats[spec.format] for spec in specs)
-    return Route(
+    return plan._at(
         spec,
-        request,
         steps,
-        lambda value: converters.of(request).convert(value, keywords),
-        lambda: refused_routes(planner, spec, request, specs[-1]),
-        pickled=_pickled(kept_route, (instance, spec), keywords),
+        convert=lambda value: converters.of(request).convert(value, keywords),
+        explain=lambda: refused_routes(planner, spec, request, specs[-1]),
+        pickled=_pickled(kept_plan, (instance, spec), keywords),
         problem=converters.engine.problem(steps, spec),
         missing=tuple(dict.fromkeys(filter(None, map(not_installed, formats)))),
     )

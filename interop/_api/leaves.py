@@ -218,7 +218,7 @@ class Trees:
         self, values: list[Value], batch: list[_Group], converter: Converter, version: int
     ) -> bool:
         """Put the results for some arrays into their places, or answer that nothing was done."""
-        convert = batch[0].plan.batch
+        convert = batch[0].plan._batch
         assert convert is not None
         arrays = [values[group.places[0]] for group in batch]
         results = convert(arrays)
@@ -289,10 +289,10 @@ def _batches(groups: Iterable[_Group], keywords: Keywords) -> Iterator[list[_Gro
     is_in_trace = is_traced()
     for group in groups:
         plan, chosen = group.plan, group.chosen.request.step_keywords(keywords)
-        if is_in_trace or chosen or plan.batch is None or not plan.is_known:
+        if is_in_trace or chosen or plan._batch is None or not plan._is_known:
             yield [group]
         else:
-            at_once.setdefault(plan.key, []).append(group)
+            at_once.setdefault(plan._key, []).append(group)
     for same in at_once.values():
         for places in batches([group.spec.nbytes for group in same]):
             yield [same[place] for place in places]
@@ -432,7 +432,7 @@ def _tie(registry: Registry, value: Value, spec: Spec, plan: Plan) -> Value | No
     index; and a value that offers a protocol may export memory that is gone.
     """
     format_ = registry.formats[spec.format]
-    memory = format_.memory if plan.writes and _is_plain_array(format_) else None
+    memory = format_.memory if not plan.zero_copy and _is_plain_array(format_) else None
     if memory is None or "noncontiguous" in spec.traits:
         return None
     extents = memory(value)

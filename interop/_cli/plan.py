@@ -13,7 +13,7 @@ from interop._model.dtype import DTYPES
 from interop._model.effect import EFFECTS
 from interop._model.spec import TRAITS
 from interop._model.typing import OrderLike
-from interop._planning.route import HEADS, refused, rows, title
+from interop._planning.plan import HEADS, refused, rows, title
 from interop.errors import RefusedError
 
 from .notation import read, read_spec

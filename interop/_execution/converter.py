@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import ModuleType
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from interop._model.blame import shortened
@@ -215,7 +215,8 @@ class Converter:
             if key in self.plans:  # another thread has found it meanwhile
                 return self.plan(spec, installed=False)
             version = registry.version
-            searches = planner.searches(representative(spec), request)
+            typical = representative(spec)
+            searches = planner.searches(typical, request)
             route = first(searches)
             if route is None and registry.loader.load_all():  # a refusal names all ways out
                 return self.plan(spec, installed=False)
@@ -224,9 +225,10 @@ class Converter:
                 store.keep(self.plans, key, nearest, version)
                 raise _logged(explanation(planner, spec, request, nearest))
             steps = tuple(route[1])
-            plan = store.keep(self.plans, key, Plan(steps, imaginary_loss_of(steps)), version)
+            plan = Plan(typical, request, steps, warning=imaginary_loss_of(steps))
+            plan = store.keep(self.plans, key, plan, version)
         log.debug("planned %s → %s: %s", spec, request, names_of(steps))
-        return cast(Plan, plan)
+        return plan
 
     def refuses(self, spec: Spec) -> bool:
         """Return whether values of a spec are known to be refused."""
@@ -247,7 +249,7 @@ class Converter:
         if source is None or not store.knows(kind, source):
             return
         learnt = None
-        if not plan.warning:
+        if not plan._warning:
             guarded = chosen is not self or request.dtype is not None
             learnt = lesson(x, spec, plan, request, store.planner, guarded=guarded)
             if learnt is None and not (chosen.settings or request.like):

@@ -15,7 +15,7 @@ from interop._model.spec import Spec, shape_text
 from interop._model.text import listed, readable
 from interop._model.typing import Value
 from interop._planning.explain import explanation, nearest_refused
-from interop._planning.plan import FILLING, Note, Plan, StepDeclined
+from interop._planning.plan import FILLING, Note, Plan, StepDeclined, run
 from interop._planning.planner import Planner
 from interop._planning.search import first
 from interop._planning.step import Step, without_dropped
@@ -94,13 +94,13 @@ class Engine:
         note: Note | None = None,
     ) -> Value:
         """Carry out the steps on `x`."""
-        writes_much = plan.fills_host and (spec.size > _FEW or spec.nbytes > _FITTING)
-        if writes_much or plan.allocates or plan.warning:
-            self._check(plan, spec)
+        writes_much = plan._fills_host and (spec.size > _FEW or spec.nbytes > _FITTING)
+        if writes_much or plan._allocates or plan._warning:
+            self._check(plan.steps, spec, plan._warning)
         try:
-            if plan.verified:
-                return plan(x, keywords, note)
-            result = plan(x, keywords, FirstRun(self._registry, spec, note))
+            if plan._verified:
+                return run(plan.steps, x, keywords, note)
+            result = run(plan.steps, x, keywords, FirstRun(self._registry, spec, note))
         except StepDeclined as declined:
             value = declined.instead
             if value is None:
@@ -111,7 +111,7 @@ class Engine:
         except NotInstalledError:
             self.check_installed(request)  # says how to install the target's framework
             raise
-        plan.verified = True
+        plan._verified = True
         return result
 
     def write(  # noqa: PLR0917 - called in one place
@@ -166,10 +166,10 @@ class Engine:
         view = Request((step.after.format,), copy=False, policy=Policy(frozenset()))
         plan = self._plan_of(view, out_spec)
         memory = self.carry_out(plan, out, out_spec, view, keywords)
-        self._check(Plan(steps[:last]), spec)
-        plan = Plan((*steps[:last], step._replace(call=_writing(step.into, memory))))
-        plan(x, keywords, note)
-        return plan
+        self._check(steps[:last], spec)
+        steps = (*steps[:last], step._replace(call=_writing(step.into, memory)))
+        run(steps, x, keywords, note)
+        return Plan(spec, request, steps)
 
     def _replan(
         self,
@@ -212,13 +212,13 @@ class Engine:
                 pronoun = "it" if len(reasons) == 1 else "them"
                 msg = f"{_declined(reasons)}. Without {pronoun}: {error}"
                 raise RefusedError(lines(msg.split("\n")), error.effects) from declined.reason
-        plan = Plan(tuple(route[1]))
+        steps = tuple(route[1])
         log.debug(
-            "%s declined (%s); going on by %s", declined.step.label, declined, names_of(plan.steps)
+            "%s declined (%s); going on by %s", declined.step.label, declined, names_of(steps)
         )
-        self._check(plan, spec)
+        self._check(steps, spec)
         try:
-            return plan(declined.value, keywords, FirstRun(self._registry, spec, note))
+            return run(steps, declined.value, keywords, FirstRun(self._registry, spec, note))
         except StepDeclined as again:
             return self._replan(
                 again,
@@ -238,13 +238,13 @@ class Engine:
         if missing and all(missing):
             raise NotInstalledError(missing[0], name=formats[0].requires)
 
-    def _check(self, plan: Plan, spec: Spec) -> None:
-        """Warn of what the plan loses, and refuse it if a result does not fit in memory."""
-        if plan.warning:
-            warn_caller(plan.warning)
-        if problem := self._index_problem(plan.steps, spec):
+    def _check(self, steps: tuple[Step, ...], spec: Spec, warning: Warning | None = None) -> None:
+        """Warn of what is lost, and refuse steps of which a result does not fit in memory."""
+        if warning:
+            warn_caller(warning)
+        if problem := self._index_problem(steps, spec):
             raise RefusedError(problem)
-        step, problem = self.shortage(plan.steps, spec)
+        step, problem = self.shortage(steps, spec)
         if step is not None:
             raise (DensifyMemoryError if step.effects & FILLING else DoesNotFitError)(problem)
 

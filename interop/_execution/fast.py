@@ -204,7 +204,7 @@ def lesson(
 def _declared(path: ValueFunction, plan: Plan, source: Format) -> Lesson:
     """Return the lesson of a path that formats declare for all values of a type."""
     # Two values are the same elements in the same memory only where a format tells memory.
-    copied = NotImplemented if plan.writes and source.memory is not None else None
+    copied = NotImplemented if not plan.zero_copy and source.memory is not None else None
     takes_stream = [(path, ("stream",))] == [(step.hand_off, step.wants) for step in plan.steps]
     function = None if path is itself else path
 
@@ -231,9 +231,9 @@ def call_lesson(x: Value, spec: Spec, plan: Plan, source: Format) -> Lesson | No
 
     What fills memory of the host has to be small.
     """
-    if source.fast_key is None or plan.allocates:
+    if source.fast_key is None or plan._allocates:
         return None
-    if plan.fills_host and _most_bytes(plan.steps, spec) >= SMALL:
+    if plan._fills_host and _most_bytes(plan.steps, spec) >= SMALL:
         return None
     key = source.fast_key(x)
     if key is None:
@@ -244,7 +244,7 @@ def call_lesson(x: Value, spec: Spec, plan: Plan, source: Format) -> Lesson | No
     def add(fast: Fast) -> None:
         calls = fast.away if moves else fast.by_key
         calls.setdefault(key, call)
-        if plan.batch is not None:
+        if plan._batch is not None:
             fast.batches.setdefault(key, plan)
 
     return add
@@ -259,7 +259,7 @@ def _keeps_dtype(spec: Spec, plan: Plan, request: Request, source: Format) -> bo
     return (
         request.dtype in {None, spec.dtype}
         and source.advanced.address is not None
-        and not plan.writes
+        and plan.zero_copy
         and all(step.after.dtype == spec.dtype for step in plan.steps)
     )
 
@@ -275,7 +275,7 @@ def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, 
     if columns is not None and source.is_table:  # each column has a dtype of its own
         return False
     stays = device is None or ("cpu",) in (source.devices, formats[names[0]].devices)
-    return stays and device in {None, "cpu"} and not copy and (copy is None or not plan.writes)
+    return stays and device in {None, "cpu"} and not copy and (copy is None or plan.zero_copy)
 
 
 def _forgets(steps: Sequence[Step], formats: Mapping[str, Format]) -> bool:

@@ -105,12 +105,12 @@ def _in_batches(fast: Fast, path: ValueFunction, arrays: Sequence[Value]) -> Seq
         if plan is None:
             _put(results, places, map(path, [arrays[place] for place in places]))
         else:
-            at_once.setdefault(plan.key, (plan, []))[1].extend(places)
+            at_once.setdefault(plan._key, (plan, []))[1].extend(places)
     for plan, places in at_once.values():
-        assert plan.batch is not None
+        assert plan._batch is not None
         for batch in batches([arrays[place].nbytes for place in places]):
             values = [arrays[places[n]] for n in batch]
-            made = plan.batch(values) if len(values) > 1 else NotImplemented
+            made = plan._batch(values) if len(values) > 1 else NotImplemented
             made = map(path, values) if made is NotImplemented else made
             _put(results, [places[n] for n in batch], made)
     return results

@@ -196,7 +196,7 @@ class Recorder:
         steps = tuple(self._steps)
         after = spec if result is x else without_dropped(self._registry.describe(result), steps)
         aliased = shares_memory(self._registry, x, result, (spec, after))
-        labels, effects, declared_by = plan.facts if steps == plan.steps else facts(steps)
+        labels, effects, declared_by = plan._facts if steps == plan.steps else facts(steps)
         receipt = Receipt(
             spec,
             after,

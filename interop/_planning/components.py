@@ -23,7 +23,7 @@ from interop._request.request import Request
 from interop.errors import Declined
 
 from .derived import WRITE_LOCKS, derived_effects, shared_traits
-from .plan import Plan
+from .plan import run
 from .question import Question, RouteOf
 from .step import Step, fast_path
 
@@ -312,11 +312,11 @@ class Transfer(NamedTuple):
         return indices and unchanged and plain and any_codes and not self.spec.traits
 
     def _call(self, routes: list[_RoleRoute]) -> Callable[..., Value]:
-        plans = {route.role: Plan(route.steps) for route in routes if route.steps}
+        calls = {route.role: partial(run, route.steps) for route in routes if route.steps}
         index, after = self.spec.index_dtype, self._index_dtype()
         # Narrower indices may be too small for a value, so each value is checked.
         digits = None if preserves(index, after) else DTYPES[after or "int32"].digits
-        return partial(_transfer, self.way.unpacking, self.way.packing, plans, digits)
+        return partial(_transfer, self.way.unpacking, self.way.packing, calls, digits)
 
 
 def _fast_transfer(
@@ -367,7 +367,7 @@ def _lengths(parts: Parts) -> tuple[int, ...]:
 def _transfer(
     unpacking: Components,
     packing: Components,
-    plans: dict[str, Plan],
+    calls: dict[str, Callable[..., Value]],
     digits: int | None,
     value: Value,
     **given: object,
@@ -379,7 +379,7 @@ def _transfer(
     arrays = dict(parts.arrays)
     for name, array in arrays.items():
         # "indices_0" and "indices_1" have the role "indices".
-        plan = plans.get(name) or plans.get(name.partition("_")[0])
-        if plan is not None and array is not None:
-            arrays[name] = plan(array, given)
+        call = calls.get(name) or calls.get(name.partition("_")[0])
+        if call is not None and array is not None:
+            arrays[name] = call(array, given)
     return packing.pack(Parts(parts.shape, arrays, parts.facts))

@@ -19,7 +19,7 @@ from interop._model.spec import (
 )
 from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
-from interop._planning.plan import Plan, StepDeclined
+from interop._planning.plan import StepDeclined, run
 from interop._planning.step import Step
 from interop.errors import InteropError, PluginError, RefusedError
 
@@ -108,7 +108,7 @@ class Caller:
             It declined or refused the value, or this machine lacks what it needs.
         """
         try:
-            return Plan((step,))(value)
+            return run((step,), value)
         except RefusedError as error:
             msg = f"{self.label} refused {step.before}: {error}"
             raise Refused(msg) from error

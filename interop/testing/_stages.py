@@ -13,7 +13,7 @@ from interop._model.effect import COPYING, EFFECTS, LOSSES
 from interop._model.spec import UNWRITABLE
 from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
-from interop._planning.route import Route
+from interop._planning.plan import Plan
 from interop._planning.step import Step, batch
 from interop.errors import Declined, InteropError, RefusedError
 
@@ -243,16 +243,16 @@ class _Stages:
             if not self._judge_copy(value, route, copy=copy):
                 return
 
-    def _judge_copy(self, value: Value, route: Route, *, copy: bool) -> bool:
+    def _judge_copy(self, value: Value, plan: Plan, *, copy: bool) -> bool:
         """Note whether a result is a copy, or a view; tell whether to go on."""
-        # A route with other steps says nothing about this conversion.
-        writers = {step.label for step in route.steps if step.writes}
-        if (writers if copy else {step.label for step in route.steps}) != {self._label}:
-            self._notes.skipped(f"no route with copy={copy} consists of it", "copy")
+        # A plan with other steps says nothing about this conversion.
+        writers = {step.label for step in plan.steps if step.writes}
+        if (writers if copy else {step.label for step in plan.steps}) != {self._label}:
+            self._notes.skipped(f"no plan with copy={copy} consists of it", "copy")
             return True
-        result = route(value)
+        result = plan(value)
         shares = self._caller.memory.addresses_overlap(value, result)
-        if shares is None or not route.spec.size or result is value:
+        if shares is None or not plan.spec.size or result is value:
             return True
         if shares is not copy:
             return self._notes.judge("copy", "")
@@ -260,7 +260,7 @@ class _Stages:
         if liar:
             self._notes.skipped(liar, "copy")
             return True
-        labels = " → ".join(step.label for step in route.steps)
+        labels = " → ".join(step.label for step in plan.steps)
         claim = "shares memory with its source" if copy else "is not a view of it"
         problem = f"copy={copy} by {labels} returns a result that {claim} ({self._main})"
         return self._notes.judge("copy", self._caller.problem_of_export(self._main) or problem)

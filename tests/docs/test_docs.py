@@ -309,7 +309,7 @@ def test_every_class_that_a_function_returns_is_in_the_reference() -> None:
     returned = [route, route.spec, *route.steps, route.steps[0].provenance, receipts, receipts[0]]
     returned += [interop.formats()[0], interop.conversions()[0], interop.plugins()[0]]
     classes = {type(value).__name__ for value in returned}
-    assert {"Route", "Step", "Trace", "DeclaredFormat", "Plugin"} <= classes
+    assert {"Plan", "Step", "Trace", "DeclaredFormat", "Plugin"} <= classes
     assert classes - _documented(interop) == set()
 
 

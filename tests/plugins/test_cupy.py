@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import interop
-from interop import Route, Spec
+from interop import Plan, Spec
 from interop.plugin import make_spec
 from interop_plugins.cupy import dense as cupy_dense
 from interop_plugins.cupy.describe import memory
@@ -49,11 +49,11 @@ def sparse(
     return Spec(name, dtype, "cuda:0", shape, frozenset(traits), nbytes, nnz, index)
 
 
-def devices(route: Route) -> set[str]:
+def devices(route: Plan) -> set[str]:
     return {step.after.device for step in route.steps}
 
 
-def assert_shared(route: Route, device: str = "cuda:0") -> None:
+def assert_shared(route: Plan, device: str = "cuda:0") -> None:
     assert route.zero_copy
     assert route.aliases
     assert devices(route) == {device}

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import interop
-from interop import Conversion, Cost, Format, Interop, Route, Spec
+from interop import Conversion, Cost, Format, Interop, Plan, Spec
 from interop.errors import RefusedError
 from interop.plugin import Result, make_spec
 from tests.cases import together
@@ -35,7 +35,7 @@ def source(text: str, dtype: str = "float32") -> Spec:
     return make_spec(name, dtype, device=device, shape=(4096, 4096), traits=frozenset(traits))
 
 
-def planned(value: Spec, request: str) -> Route:
+def planned(value: Spec, request: str) -> Plan:
     """Return the route of a request, as the table writes it."""
     target, *pairs = request.split()
     words: dict[str, Any] = dict(pair.split("=") for pair in pairs)
@@ -44,7 +44,7 @@ def planned(value: Spec, request: str) -> Route:
     return interop.plan(value, to=target, **words)
 
 
-def written(route: Route) -> str:
+def written(route: Plan) -> str:
     """Return a route as the table writes it."""
     steps = []
     for step in route.steps:

@@ -206,7 +206,7 @@ def check(rng: Random, source: str, target: str) -> str:
             expected = before if expected.dtype == object else expected
             check_result(value, result, expected, request, zeros=zeros)
             check_plan(route, value, result)
-        elif isinstance(route, interop.Route):
+        elif isinstance(route, interop.Plan):
             assert by_a_step or hasattr(result, "__notes__"), result
         if not by_a_step:
             outcomes.append(facts(value, result))
@@ -235,7 +235,7 @@ def check_result(
         assert shared
 
 
-def check_plan(route: interop.Route, value: Any, result: Any) -> None:
+def check_plan(route: interop.Plan, value: Any, result: Any) -> None:
     """Compare a result with what was planned: what it is, and whether it shares memory."""
     planned, actual = route.result, interop.spec(result)
     assert (actual.format, actual.device) == (planned.format, planned.device)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import note
 
 import interop
-from interop import Route, Spec
+from interop import Plan, Spec
 from interop._execution.trace import shares_memory
 from interop._model.dtype import preserves
 from interop._model.effect import COPYING, LOSSES
@@ -128,7 +128,7 @@ def stored(spec: Spec) -> bool:
     return bool(spec.nbytes and spec.size and spec.nnz != 0) and is_of_numbers
 
 
-def check_result(before: Spec, plan: Route, after: Spec) -> None:
+def check_result(before: Spec, plan: Plan, after: Spec) -> None:
     """Hold a result to the spec that was planned.
 
     Libraries have names of their own for what is no dtype of numbers. Labels of rows may become
@@ -164,7 +164,7 @@ def check_effects(before: Spec, after: Spec, effects: frozenset[str], words: Any
         assert "narrow" in effects or "dtype" in words or "weak" in before.traits or integers
 
 
-def check_against_no_copy(value: Any, words: dict[str, Any], plan: Route) -> None:
+def check_against_no_copy(value: Any, words: dict[str, Any], plan: Plan) -> None:
     """A route without a copy is taken under ``copy=False`` too, and one with a copy is not."""
     if words.get("copy") not in {None, False}:
         return

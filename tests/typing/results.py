@@ -100,7 +100,7 @@ def handed_on(
 
 def routes(x: object, y: torch.Tensor) -> None:
     """A route gives what `convert` would give."""
-    route: interop.Route = interop.plan(x, to="torch.sparse_csr")
+    route: interop.Plan = interop.plan(x, to="torch.sparse_csr")
     assert route.effects
     assert_type(interop.plan(x, to="numpy")(x), npt.NDArray[Any])
     assert_type(interop.plan(x, to="torch.sparse_csr")(x), torch.Tensor)

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from interop import Cost, Interop, Route
+from interop import Cost, Interop, Plan
 from interop.plugin import make_spec
 from tests.toys import copy, labels, toy, view
 
@@ -85,7 +85,7 @@ def test_html_is_the_same_table_escaped(empty: Interop) -> None:
 def test_a_route_is_what_json_can_hold(empty: Interop) -> None:
     """As a dict, a route has its request, its steps, and their specs and effects."""
     route = _route(empty)
-    assert isinstance(route, Route)
+    assert isinstance(route, Plan)
     document = json.loads(json.dumps(route.as_dict()))
     assert document["request"] == "<c>, dtype=float64"
     assert (document["zero_copy"], document["aliases"], document["effects"]) == (
