@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -163,6 +164,8 @@ class Fills:
             converters.knows(kind, source) and converters.knows(type(out), target)
         ):
             return
+        # Keys of values in a graph and of strided ones are keys, too.
+        key = None if out_spec.traits or not target.fast_key else target.fast_key(out)
         converter = converters.converter(Keywords(target.name))
         plan = converter.plans.get(converter.key(spec))
         if (plan, kind) not in converter.asked:
@@ -170,28 +173,31 @@ class Fills:
         path = converter.fast.get(kind, NotImplemented)
         # The fast path compares shapes as the values themselves tell them.
         tells_shape = getattr(out, "shape", None) == spec.shape
-        if path is not NotImplemented and target.memory and target.fast_key and tells_shape:
-            fill = _fast_fill(path, target)
-            converters.keep(converters.fills, (kind, type(out)), fill, version)
+        if path is NotImplemented or key is None or not (target.memory and tells_shape):
+            return
+        fill = partial(_fast_fill(path, target), set())
+        with converters.lock:
+            fill = converters.keep(converters.fills, (kind, type(out)), fill, version)
+            fill.args[0].add(key)
 
 
-def _fast_fill(path: Any, target: Format) -> Callable[[Value, Value], bool]:
+def _fast_fill(path: Any, target: Format) -> Callable[[Set[object], Value, Value], bool]:
     """Return a function that writes a value into an ``out=`` of a format by a fast path.
 
-    It tells whether it has written. It writes only if both values are plain, have the same dtype
-    and shape, and share no memory.
+    It returns whether it has written. It writes only if both values have one of some keys, those
+    of plain values, and the same shape, and share no memory.
     """
     key_of, memory, write = target.fast_key, target.memory, target.fill
     assert key_of is not None and memory is not None and write is not None  # noqa: PT018
     unwritable, address_of = target.advanced.unwritable, target.advanced.address
     describe = None if target.devices == ("cpu",) else target.describe
 
-    def fill(x: Value, out: Value) -> bool:
+    def fill(keys: Set[object], x: Value, out: Value) -> bool:
         value = x if path is None else path(x)
         if type(value) is not type(out):
             return False  # no fast path applies; the planner decides
         key = key_of(out)
-        if key is None or key != key_of(value) or value.shape != out.shape:
+        if key not in keys or key != key_of(value) or value.shape != out.shape:
             return False
         if describe is not None and ordinary(describe(out).device) != "cpu":
             return False

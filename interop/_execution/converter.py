@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import ModuleType
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from interop._model.blame import shortened
@@ -43,7 +43,7 @@ from .fast import Fast, call_lesson, lesson
 #: The values for which a ``dtype=`` is: those of its kind, all numbers, or all values.
 Among: TypeAlias = Literal["kind", "numbers", "all"]
 _Kept = TypeVar("_Kept")
-_User = TypeVar("_User", bound="_Forgets")
+_User = TypeVar("_User")
 
 #: Entries that are kept: those of some 5,000 different requests. An entry has 0.3 to 1 KiB, all of
 #: them 16 MiB at most.
@@ -270,12 +270,6 @@ class Converter:
             self.fast[kind] = fast.function
 
 
-class _Forgets(Protocol):
-    """What holds something that a change of the registry invalidates."""
-
-    def forget(self) -> None: ...
-
-
 class Converters:
     """The converters of one registry, by what calls ask for.
 
@@ -298,7 +292,7 @@ class Converters:
         #: All that are in use, also by callers. Functions under `accepts` are among them.
         self._users: WeakSet[Any] = WeakSet()
         #: By the types of a value and of an ``out=``, what writes one into the other if it can.
-        self.fills: dict[tuple[type, type], Callable[[Value, Value], bool]] = {}
+        self.fills: dict[tuple[type, type], partial[bool]] = {}
         #: By type of values in ``like=``, what returns what decides the request.
         self.likes: dict[type, ValueFunction] = {}
         registry.on_change.append(self.forget)
@@ -337,7 +331,7 @@ class Converters:
             return value
 
     def used(self, user: _User) -> _User:
-        """Return what will be told to forget what it holds."""
+        """Return what has a method `forget`, which every change of the registry will call."""
         with self.lock:
             self._users.add(user)
         return user

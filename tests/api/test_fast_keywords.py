@@ -40,6 +40,9 @@ STRANGE: dict[str, Callable[[], Any]] = {
     "bfloat16": lambda: torch.ones(4, dtype=torch.bfloat16),
     "sparse": lambda: torch.eye(3).to_sparse(),
     "meta": lambda: torch.ones(4, device="meta"),
+    "strided": lambda: torch.arange(12.0).reshape(3, 4).T,
+    "strided in a graph": lambda: torch.ones(3, 4, requires_grad=True).T,
+    "expanded": lambda: torch.ones(1).expand(4),
     "parameter": lambda: torch.nn.Parameter(torch.ones(2)),
     "read-only": lambda: _locked(np.arange(4.0)),
     "byte-swapped": lambda: np.arange(4, dtype=">f8"),
@@ -65,6 +68,10 @@ PLAIN = {
 
 def _plain(to: str) -> Any:
     return np.ones(4) if to == "numpy" else torch.ones(4)
+
+
+def _own_dtype(mine: Interop, x: Any) -> str | None:
+    return mine.spec(x).dtype
 
 
 def _under_policy(mine: Interop, x: Any, to: str) -> Any:
@@ -110,6 +117,10 @@ CALLS: dict[str, Callable[[Interop, Any, str], Any]] = {
     "like": lambda mine, x, to: mine.convert(x, like=_plain(to)),
     "allow": lambda mine, x, to: mine.convert(x, to=to, allow="narrow"),
     "forbid": lambda mine, x, to: mine.convert(x, to=to, forbid="copy"),
+    "forbid what moves": lambda mine, x, to: mine.convert(x, to=to, forbid={"copy", "transfer"}),
+    "forbid what loses": lambda mine, x, to: mine.convert(x, to=to, forbid="detach"),
+    "order": lambda mine, x, to: mine.convert(x, to=to, order="C"),
+    "own dtype": lambda mine, x, to: mine.convert(x, to=to, dtype=_own_dtype(mine, x)),
     "policy": _under_policy,
     "converter": lambda mine, x, to: mine.converter(to, dtype="float64")(x),
     "out": _filled,
@@ -314,6 +325,20 @@ def test_a_strange_out_is_written_or_refused_as_a_cold_process_does(
             told = facts(lambda mine=mine, x=x, out=out: mine.convert(x, out=out), x)
             outcomes.append((told, repr(numbers), repr(out)))
         assert outcomes[1:] == outcomes[:1] * 3, wrap
+
+
+@pytest.mark.parametrize("library", [np, torch], ids=["numpy", "torch"])
+def test_a_strided_out_over_the_value_gets_all_of_its_numbers(library: Any, warm: Interop) -> None:
+    """Where the two interleave in one memory, every number is read before it is written over."""
+    for _ in range(4):
+        numbers = library.arange(16, dtype=library.float64)
+        out, value = numbers[4:12:2], numbers[0:8:2]
+        expected = value.tolist()
+        assert warm.convert(value, out=out) is out
+        assert out.tolist() == expected
+        spread = library.arange(8, dtype=library.float64)[::2]
+        apart = library.zeros(8, dtype=library.float64)[::2]
+        assert warm.convert(spread, out=apart).tolist() == [0.0, 2.0, 4.0, 6.0]
 
 
 def test_a_plain_out_is_written_on_a_fast_path(warm: Interop) -> None:
