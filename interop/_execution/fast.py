@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from interop._model.blame import is_signal
 from interop._model.dtype import itemsize
+from interop._model.effect import WRITING
 from interop._model.format import Format, itself
 from interop._model.spec import Spec
 from interop._model.typing import Value, ValueFunction
@@ -25,6 +26,9 @@ from interop._request.request import Request
 SMALL = 2**24
 #: How many declared fast paths of one type are tried in turn.
 _MOST_PATHS = 4
+
+#: The effects, permitted by default, of steps that write nothing.
+_SHARING = Policy().permitted - WRITING
 
 #: Adds what was learnt from one value to what is known of its type.
 Lesson: TypeAlias = "Callable[[Fast], None]"
@@ -267,11 +271,15 @@ def _keeps_dtype(spec: Spec, plan: Plan, request: Request, source: Format) -> bo
 def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, Format]) -> bool:
     """Return whether the fast path of a plan serves a request for every value that it takes.
 
-    Fast paths know only the default policy, no order, and no device but that of the value.
+    Fast paths know no order, and no device but that of the value. They have only effects that are
+    permitted by default, and where one plan writes nothing, the others write nothing either.
     """
     names, _, device, copy, policy, _, division, order, columns = request
-    if division or order or policy.permitted != Policy().permitted:
+    effects = _SHARING if plan.zero_copy else Policy().permitted
+    if division or order or not policy.permitted >= effects:
         return False
+    if not plan.zero_copy and policy.permitted != effects:
+        return False  # another effect may permit a better route
     if columns is not None and source.is_table:  # each column has a dtype of its own
         return False
     stays = device is None or ("cpu",) in (source.devices, formats[names[0]].devices)
