@@ -92,7 +92,7 @@ class Driver(NamedTuple):
     reason: str = ""
 
 
-class Finding(NamedTuple):
+class Fault(NamedTuple):
     """Something that is wrong.
 
     Parameters
@@ -121,7 +121,7 @@ class Diagnosis(NamedTuple):
     frameworks : tuple of Framework
     plugins : tuple of Plugin
     driver : Driver
-    findings : tuple of Finding
+    findings : tuple of Fault
     notes : tuple of str
         What plugins say that they replace, and the warnings that frameworks gave on import.
     """
@@ -130,7 +130,7 @@ class Diagnosis(NamedTuple):
     frameworks: tuple[Framework, ...]
     plugins: tuple[Plugin, ...]
     driver: Driver
-    findings: tuple[Finding, ...]
+    findings: tuple[Fault, ...]
     notes: tuple[str, ...]
 
     @property
@@ -187,7 +187,7 @@ def diagnose(
     driver = _driver()
     if driver.state == "failed":
         fix = "reload the driver, or reinstall it and restart the machine"
-        findings.append(Finding(driver.tool, driver.reason, fix))
+        findings.append(Fault(driver.tool, driver.reason, fix))
     return Diagnosis(
         _machine(), tuple(frameworks), interop.plugins(), driver, tuple(findings), tuple(notes)
     )
@@ -308,14 +308,14 @@ def _version(distribution: str) -> str:
 # ---------------------------------------------------------------------- what is wrong
 
 
-def _rivalry() -> Iterator[Finding]:
+def _rivalry() -> Iterator[Fault]:
     """Find another distribution that installs a package of the same name."""
     if text := rival("interop"):
         problem, _, fix = text.partition("; ")
-        yield Finding("interop", problem, fix.removesuffix("."))
+        yield Fault("interop", problem, fix.removesuffix("."))
 
 
-def _unmet(interop: Interop) -> Iterator[Finding]:
+def _unmet(interop: Interop) -> Iterator[Fault]:
     """Find what the distributions of the plugins require in any case, and what does not fit it."""
     for distribution in sorted({plugin.distribution for plugin in interop.plugins()}):
         for requirement in _requirements(distribution):
@@ -324,10 +324,10 @@ def _unmet(interop: Interop) -> Iterator[Finding]:
                 yield from _unsupported(distribution, requirement, installed, name)
             else:
                 problem = f"{name} is not installed, and {distribution} needs it"
-                yield Finding(name, problem, f"pip install '{name}{requirement.specifier}'")
+                yield Fault(name, problem, f"pip install '{name}{requirement.specifier}'")
 
 
-def _plugin_findings(interop: Interop) -> Iterator[Finding]:
+def _plugin_findings(interop: Interop) -> Iterator[Fault]:
     for plugin in interop.plugins():
         if plugin.reason and plugin.state != "blocked":
             remedy = f"pip install --upgrade {plugin.distribution}"
@@ -336,14 +336,14 @@ def _plugin_findings(interop: Interop) -> Iterator[Finding]:
             fix = f"{remedy}, or set INTEROP_DISABLE_PLUGINS={plugin.name}"
             part = "is not loaded" if plugin.state == "failed" else "is at fault"
             problem = f"the plugin {plugin.name!r} {part}: {plugin.reason}"
-            yield Finding(plugin.distribution, problem, fix)
+            yield Fault(plugin.distribution, problem, fix)
     yield from _findings_on_blocking(interop)
 
 
-def _findings_on_blocking(interop: Interop) -> Iterator[Finding]:
+def _findings_on_blocking(interop: Interop) -> Iterator[Fault]:
     """Yield the names in INTEROP_DISABLE_PLUGINS that belong to no plugin."""
     for problem in blocking_nothing(name for plugin in interop.plugins() for name in plugin[:2]):
-        yield Finding("INTEROP_DISABLE_PLUGINS", problem, "correct the name, or leave it out")
+        yield Fault("INTEROP_DISABLE_PLUGINS", problem, "correct the name, or leave it out")
 
 
 def _replacements(interop: Interop) -> Iterator[str]:
@@ -355,7 +355,7 @@ def _replacements(interop: Interop) -> Iterator[str]:
 
 def _findings(
     interop: Interop, origin: Provenance, frameworks: Iterable[Framework], probed: Probed
-) -> Iterator[Finding]:
+) -> Iterator[Fault]:
     for framework in frameworks:
         reason = probed.errors.get(framework.module) or probed.ended
         if framework.state == "broken" and reason:
@@ -364,13 +364,13 @@ def _findings(
             if framework.distribution:
                 fix = f"pip install --force-reinstall {framework.distribution}"
             disabled = _disabled(interop, Problem(text, fix, framework.formats))
-            yield Finding(framework.module, text, fix, disabled)
+            yield Fault(framework.module, text, fix, disabled)
         if framework.version and framework.state != "missing":
             yield from _outdated(origin, framework)
     for problem in probed.problems:
         disabled = _disabled(interop, problem)
         speaker = "" if origin.distribution == OWN else f"{origin} says: "
-        yield Finding(origin.plugin, f"{speaker}{problem.problem}", problem.fix, disabled)
+        yield Fault(origin.plugin, f"{speaker}{problem.problem}", problem.fix, disabled)
 
 
 def _disabled(interop: Interop, problem: Problem) -> tuple[str, ...]:
@@ -379,7 +379,7 @@ def _disabled(interop: Interop, problem: Problem) -> tuple[str, ...]:
     )
 
 
-def _outdated(origin: Provenance, framework: Framework) -> Iterator[Finding]:
+def _outdated(origin: Provenance, framework: Framework) -> Iterator[Fault]:
     """Compare a framework's version with the extra that is named like its plugin or itself."""
     name = normal(framework.distribution)
     for extra in {origin.plugin: None, name: None}:
@@ -393,12 +393,12 @@ def _outdated(origin: Provenance, framework: Framework) -> Iterator[Finding]:
 
 def _unsupported(
     distribution: str, requirement: Requirement, installed: str, about: str
-) -> Iterator[Finding]:
+) -> Iterator[Fault]:
     """Compare an installed version with what a distribution requires."""
     name, specifier = requirement.name, requirement.specifier
     if not specifier.contains(installed, prereleases=True):
         problem = f"{distribution} does not support {name} {installed}: it needs {specifier}"
-        yield Finding(about, problem, f"pip install '{name}{specifier}'")
+        yield Fault(about, problem, f"pip install '{name}{specifier}'")
 
 
 def _requirements(distribution: str, extra: str = "") -> Iterator[Requirement]:

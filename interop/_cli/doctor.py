@@ -12,7 +12,7 @@ from interop._api.default import default
 from interop._model.text import duration
 from interop.errors import PluginError
 
-from .diagnosis import Diagnosis, Finding, Framework, diagnose
+from .diagnosis import Diagnosis, Fault, Framework, diagnose
 from .library import check_library
 from .output import (
     FAILURE,
@@ -26,7 +26,7 @@ from .output import (
     state_style,
     width,
 )
-from .trial import OUTCOMES, Lane, Trial, try_all
+from .trial import OUTCOMES, Lane, Trials, try_all
 
 _CONVERT = typer.Option("--convert/--no-convert", help="Whether to convert real data, too.")
 _TIMEOUT = typer.Option(
@@ -88,7 +88,7 @@ def doctor(
     """
     with bar("importing", hidden=as_json) as progress:
         diagnosis = diagnose(default, progress, timeout=timeout)
-    trial: Trial | None = None
+    trial: Trials | None = None
     if convert:
         with bar("converting", hidden=as_json) as progress:
             trial = try_all(default, diagnosis.broken, progress, patience=timeout)
@@ -106,7 +106,7 @@ def doctor(
     raise typer.Exit(FAILURE if wrong else 0)
 
 
-def _verdict(diagnosis: Diagnosis, trial: Trial | None) -> tuple[str, str]:
+def _verdict(diagnosis: Diagnosis, trial: Trials | None) -> tuple[str, str]:
     """Return how much is wrong and what was not tried, and a style for it."""
     total = len(diagnosis.findings)
     names: list[str] = []
@@ -165,7 +165,7 @@ def _framework_row(framework: Framework) -> tuple[str, ...]:
 # ---------------------------------------------------------------------- what was converted
 
 
-def _show_trial(trial: Trial) -> None:
+def _show_trial(trial: Trials) -> None:
     """Show a matrix of the frameworks, the totals, and what was not tried."""
     line("conversions of real data: rows are sources, columns are targets", "bold")
     heads, *rows = _matrix(trial)
@@ -186,7 +186,7 @@ def _show_trial(trial: Trial) -> None:
         line(f"not tried: {lane}: interop cannot make an example ({reason})", "yellow")
 
 
-def _matrix(trial: Trial) -> list[tuple[str, ...]]:
+def _matrix(trial: Trials) -> list[tuple[str, ...]]:
     names = list(dict.fromkeys(_framework_on_device(pair.source) for pair in trial.tried))
     numbers = [str(number) for number in range(1, len(names) + 1)]
     digits = len(numbers[-1]) if numbers else 0
@@ -210,7 +210,7 @@ def _framework_on_device(lane: Lane) -> str:
     return framework if lane.device == "cpu" else f"{framework} on {lane.device}"
 
 
-def _cell(trial: Trial, source: str, target: str) -> str:
+def _cell(trial: Trials, source: str, target: str) -> str:
     counts = Counter(
         pair.outcome
         for pair in trial.tried
@@ -232,7 +232,7 @@ def _cell_style(cell: str) -> str:
 # ---------------------------------------------------------------------- what to do
 
 
-def _show_wrong(diagnosis: Diagnosis, trial: Trial | None, *, verbose: bool) -> None:
+def _show_wrong(diagnosis: Diagnosis, trial: Trials | None, *, verbose: bool) -> None:
     for finding in diagnosis.findings:
         _show_finding(finding, verbose=verbose)
     wrong = trial.wrong if trial else ()
@@ -245,7 +245,7 @@ def _show_wrong(diagnosis: Diagnosis, trial: Trial | None, *, verbose: bool) -> 
         line(f"✗ {trial.problem}", "red")
 
 
-def _show_finding(finding: Finding, *, verbose: bool) -> None:
+def _show_finding(finding: Fault, *, verbose: bool) -> None:
     line(f"✗ {finding.problem}", "red")
     line(f"  to fix it: {finding.fix}")
     if finding.disables:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from interop._text import PART, legible
 
-from .network import Group, Link, Network
+from .network import Arrow, Group, Network
 
 #: For each kind of link, the attributes of its line and its meaning.
 _STYLES = {
@@ -66,7 +66,7 @@ _CARDS = {
 }
 
 
-def _edge(link: Link) -> str:
+def _edge(link: Arrow) -> str:
     style, _ = _STYLES[link.kind]
     tooltip = _quoted(", ".join(link.names))
     return f"  {_quoted(link.source)} -> {_quoted(link.target)} [{style}, tooltip={tooltip}];"

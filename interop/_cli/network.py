@@ -32,7 +32,7 @@ class Node(NamedTuple):
     distribution: str
 
 
-class Link(NamedTuple):
+class Arrow(NamedTuple):
     """All conversions from one format to another.
 
     Parameters
@@ -65,7 +65,7 @@ class Network(NamedTuple):
     """Formats in groups, and the conversions between them."""
 
     groups: tuple[Group, ...]
-    links: tuple[Link, ...]
+    links: tuple[Arrow, ...]
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -105,7 +105,7 @@ def _node(declared: DeclaredFormat) -> Node:
     )
 
 
-def _links(interop: Interop, formats: Iterable[Format]) -> Iterator[Link]:
+def _links(interop: Interop, formats: Iterable[Format]) -> Iterator[Arrow]:
     inspection = Inspection(interop)
     for source in formats:
         #: For each target, the names of the conversions to it, and their kinds.
@@ -118,7 +118,7 @@ def _links(interop: Interop, formats: Iterable[Format]) -> Iterator[Link]:
             kinds.setdefault(target.name, {})["by its components"] = "shares"
         kinds.pop(source.name, None)
         for name, known in kinds.items():
-            yield Link(source.name, name, min(known.values(), key=KINDS.index), tuple(known))
+            yield Arrow(source.name, name, min(known.values(), key=KINDS.index), tuple(known))
 
 
 def _kind(conversion: ResolvedConversion) -> str:

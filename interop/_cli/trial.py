@@ -65,7 +65,7 @@ class Tried(NamedTuple):
     reason: str = ""
 
 
-class Trial(NamedTuple):
+class Trials(NamedTuple):
     """The outcomes of all pairs.
 
     Parameters
@@ -112,7 +112,7 @@ def try_all(
     progress: Progress | None = None,
     *,
     patience: float = _PATIENCE,
-) -> Trial:
+) -> Trials:
     """Convert a small real value of every format to every other.
 
     Parameters
@@ -128,7 +128,7 @@ def try_all(
 
     Returns
     -------
-    Trial
+    Trials
     """
     lanes = [
         Lane(declared.name, device)
@@ -144,7 +144,7 @@ def try_all(
         else:
             left_out[str(tried.source)] = tried.reason
     pairs: list[_Job] = [(source, target) for source in available for target in available]
-    return Trial(tuple(_carried_out(pairs, progress, patience)), left_out)
+    return Trials(tuple(_carried_out(pairs, progress, patience)), left_out)
 
 
 #: A pair to convert, or, without a target, a lane of which to make a value.

@@ -18,7 +18,7 @@ from interop.errors import ComplexWarning
 from .text import listed, suggestion
 
 
-class Dtype(NamedTuple):
+class DtypeFacts(NamedTuple):
     """The facts of a dtype that planning needs.
 
     Parameters
@@ -44,33 +44,33 @@ class Dtype(NamedTuple):
     signed_zero: bool = True
 
 
-DTYPES: dict[str, Dtype] = {
-    "bool": Dtype("b", 8, 1),
-    **{f"uint{n}": Dtype("u", n, n) for n in (8, 16, 32, 64)},
-    **{f"int{n}": Dtype("i", n, n - 1) for n in (8, 16, 32, 64)},
+DTYPES: dict[str, DtypeFacts] = {
+    "bool": DtypeFacts("b", 8, 1),
+    **{f"uint{n}": DtypeFacts("u", n, n) for n in (8, 16, 32, 64)},
+    **{f"int{n}": DtypeFacts("i", n, n - 1) for n in (8, 16, 32, 64)},
     # ml_dtypes stores the narrow integers one to a byte.
-    **{f"uint{n}": Dtype("u", 8, n) for n in (1, 2, 4)},
-    **{f"int{n}": Dtype("i", 8, n - 1) for n in (1, 2, 4)},
-    "float16": Dtype("f", 16, 11, -24, 15),
-    "bfloat16": Dtype("f", 16, 8, -133, 127),
-    "float32": Dtype("f", 32, 24, -149, 127),
-    "float64": Dtype("f", 64, 53, -1074, 1023),
-    "longdouble": Dtype("f", 128, 64, -16445, 16383),
-    "float8_e3m4": Dtype("f", 8, 5, -6, 3),
-    "float8_e4m3": Dtype("f", 8, 4, -9, 7),
-    "float8_e4m3b11fnuz": Dtype("f", 8, 4, -13, 4, infinite=False, signed_zero=False),
-    "float8_e4m3fn": Dtype("f", 8, 4, -9, 8, infinite=False),
-    "float8_e4m3fnuz": Dtype("f", 8, 4, -10, 7, infinite=False, signed_zero=False),
-    "float8_e5m2": Dtype("f", 8, 3, -16, 15),
-    "float8_e5m2fnuz": Dtype("f", 8, 3, -17, 15, infinite=False, signed_zero=False),
-    "float8_e8m0fnu": Dtype("f", 8, 1, -127, 127, infinite=False, signed_zero=False),
-    "float6_e2m3fn": Dtype("f", 8, 4, -3, 2, infinite=False),
-    "float6_e3m2fn": Dtype("f", 8, 3, -4, 4, infinite=False),
-    "float4_e2m1fn": Dtype("f", 8, 2, -1, 2, infinite=False),
-    "complex32": Dtype("c", 32, 11, -24, 15),
-    "complex64": Dtype("c", 64, 24, -149, 127),
-    "complex128": Dtype("c", 128, 53, -1074, 1023),
-    "clongdouble": Dtype("c", 256, 64, -16445, 16383),
+    **{f"uint{n}": DtypeFacts("u", 8, n) for n in (1, 2, 4)},
+    **{f"int{n}": DtypeFacts("i", 8, n - 1) for n in (1, 2, 4)},
+    "float16": DtypeFacts("f", 16, 11, -24, 15),
+    "bfloat16": DtypeFacts("f", 16, 8, -133, 127),
+    "float32": DtypeFacts("f", 32, 24, -149, 127),
+    "float64": DtypeFacts("f", 64, 53, -1074, 1023),
+    "longdouble": DtypeFacts("f", 128, 64, -16445, 16383),
+    "float8_e3m4": DtypeFacts("f", 8, 5, -6, 3),
+    "float8_e4m3": DtypeFacts("f", 8, 4, -9, 7),
+    "float8_e4m3b11fnuz": DtypeFacts("f", 8, 4, -13, 4, infinite=False, signed_zero=False),
+    "float8_e4m3fn": DtypeFacts("f", 8, 4, -9, 8, infinite=False),
+    "float8_e4m3fnuz": DtypeFacts("f", 8, 4, -10, 7, infinite=False, signed_zero=False),
+    "float8_e5m2": DtypeFacts("f", 8, 3, -16, 15),
+    "float8_e5m2fnuz": DtypeFacts("f", 8, 3, -17, 15, infinite=False, signed_zero=False),
+    "float8_e8m0fnu": DtypeFacts("f", 8, 1, -127, 127, infinite=False, signed_zero=False),
+    "float6_e2m3fn": DtypeFacts("f", 8, 4, -3, 2, infinite=False),
+    "float6_e3m2fn": DtypeFacts("f", 8, 3, -4, 4, infinite=False),
+    "float4_e2m1fn": DtypeFacts("f", 8, 2, -1, 2, infinite=False),
+    "complex32": DtypeFacts("c", 32, 11, -24, 15),
+    "complex64": DtypeFacts("c", 64, 24, -149, 127),
+    "complex128": DtypeFacts("c", 128, 53, -1074, 1023),
+    "clongdouble": DtypeFacts("c", 256, 64, -16445, 16383),
 }
 
 #: The dtypes of everyday use.
@@ -112,7 +112,8 @@ DTYPE_WORDS = {
 #: The dtypes that describe Python's numbers without a dtype of their own.
 NUMBERS = ("int64", "float64", "complex128")
 
-#: The kinds of dtypes by the names of the array API standard, with the kinds of `Dtype` in each.
+#: The kinds of dtypes by the names of the array API standard, with the kinds of `DtypeFacts` in
+#: each.
 KINDS = {
     "bool": "b",
     "signed integer": "i",

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 from interop._model.blame import warn_caller
-from interop._model.dtype import DTYPES, Dtype
+from interop._model.dtype import DTYPES, DtypeFacts
 from interop._model.typing import Value
 from interop.errors import RefusedError
 
@@ -173,7 +173,7 @@ def misfit(array: Value, dtype: str) -> str:
     return ""
 
 
-def _rounded(np: ModuleType, integers: Value, facts: Dtype) -> Value:
+def _rounded(np: ModuleType, integers: Value, facts: DtypeFacts) -> Value:
     """Tell which integers have more digits than a floating-point dtype, or are out of its range."""
     sizes = np.where(integers < 0, -integers, integers).astype(np.uint64)
     odd = sizes // np.maximum(sizes & (~sizes + np.uint64(1)), np.uint64(1))

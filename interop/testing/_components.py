@@ -54,7 +54,9 @@ def problem_of_components(interop: Interop, format_: Format) -> str:
         problems[format_.name] = ""  # making a sample may ask again
         is_tried = format_.layout in SPARSE and not not_installed(format_)
         if is_tried and "cpu" in format_.devices:
-            problems[format_.name] = next(filter(None, Composite(interop, format_).problems()), "")
+            problems[format_.name] = next(
+                filter(None, CompositeSubject(interop, format_).problems()), ""
+            )
     return problems[format_.name]
 
 
@@ -66,7 +68,7 @@ class _Made(NamedTuple):
     truth: Array
 
 
-class Composite:
+class CompositeSubject:
     """A format made of dense arrays, under test.
 
     Parameters

@@ -37,7 +37,7 @@ from interop.errors import (
     UnknownValueError,
 )
 
-from ._components import Composite
+from ._components import CompositeSubject
 from ._memory import Memory
 from ._notes import Notes
 from ._sample import (
@@ -563,7 +563,7 @@ class _Format:
     # ------------------------------------------------------------------ components
 
     def _components(self) -> None:
-        Composite(self._interop, self._format).examine(self._plain()[0], self._notes)
+        CompositeSubject(self._interop, self._format).examine(self._plain()[0], self._notes)
 
     # ------------------------------------------------------------------ wrapper
 

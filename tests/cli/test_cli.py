@@ -18,7 +18,7 @@ import pytest
 
 import interop
 from interop import Interop
-from interop._cli.trial import Lane, Trial, Tried
+from interop._cli.trial import Lane, Trials, Tried
 from interop._model.provenance import how_to_install
 from tests.docs.test_docs import timeless
 from tests.paths import python_path
@@ -477,13 +477,13 @@ def test_a_graphviz_that_hangs_is_given_up(
 def ill(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which a framework is broken, and two conversions are."""
     from interop._cli import doctor
-    from interop._cli.diagnosis import Diagnosis, Driver, Finding, Framework
-    from interop._cli.trial import Lane, Trial, Tried
+    from interop._cli.diagnosis import Diagnosis, Driver, Fault, Framework
+    from interop._cli.trial import Lane, Trials, Tried
     from interop._registry.plugins import Plugin
 
     a, b, c = Lane("a", "cpu"), Lane("b", "cpu"), Lane("b.csr", "cuda")
     broken = Framework("odd", "odd", "odd", "1.5", "broken", None, "pip install odd", ("odd",))
-    finding = Finding("odd", "odd cannot be imported", "pip install odd", ("d: odd → a: x",) * 20)
+    finding = Fault("odd", "odd cannot be imported", "pip install odd", ("d: odd → a: x",) * 20)
     diagnosis = Diagnosis(
         dict.fromkeys(("interop", "python", "system", "executable"), "0"),
         (broken, broken._replace(module="lost", state="missing", version="", distribution="")),
@@ -492,7 +492,7 @@ def ill(monkeypatch: pytest.MonkeyPatch) -> None:
         (finding,),
         ("odd: built for another numpy",),
     )
-    trial = Trial(
+    trial = Trials(
         (
             Tried(a, a, "right"),
             Tried(a, b, "wrong", ("a_to_b",), "1 went in, and 2 came out"),
@@ -509,7 +509,7 @@ def ill(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def no_trial(
         interop: Interop, without: frozenset[str], progress: Progress, *, patience: float
-    ) -> Trial:
+    ) -> Trials:
         assert without == {"odd"}
         progress(1, 1, "a → b")
         return trial
@@ -571,9 +571,9 @@ def diagnosed(ill: None, monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize(
     ("trial", "code", "verdict"),
     [
-        (Trial((), {"a": "np.asarray is broken"}), 1, "1 thing is wrong."),
+        (Trials((), {"a": "np.asarray is broken"}), 1, "1 thing is wrong."),
         (
-            Trial(
+            Trials(
                 (Tried(Lane("a", "cpu"), Lane("a", "cpu"), "right"),), {"b": "no b", "b on x": ""}
             ),
             0,
@@ -586,7 +586,7 @@ def test_the_doctor_says_what_it_could_not_try(
     diagnosed: Any,
     monkeypatch: pytest.MonkeyPatch,
     *,
-    trial: Trial,
+    trial: Trials,
     code: int,
     verdict: str,
 ) -> None:

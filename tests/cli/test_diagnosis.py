@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 import interop
 from interop import Interop
 from interop._cli import diagnosis
-from interop._cli.diagnosis import Diagnosis, Finding, Framework, diagnose
+from interop._cli.diagnosis import Diagnosis, Fault, Framework, diagnose
 from interop._model.provenance import OWN, Provenance
 from interop._recognition import installed
 from tests.strange import FRAMEWORK, install, install_plugin
@@ -122,7 +122,7 @@ def test_a_plugin_that_cannot_tell_blames_no_framework(
     assert _of(result, "odd").state == "ready"
     (finding,) = result.findings
     text = f"interop-odd 2.0 says: the Problems of plugin 'odd' cannot tell: {reason}"
-    assert finding == Finding("odd", text, "report it to interop-odd")
+    assert finding == Fault("odd", text, "report it to interop-odd")
 
 
 def test_warnings_of_a_framework_about_itself_are_noted(diagnose_odd: DiagnoseOdd) -> None:
@@ -199,7 +199,7 @@ def test_requirements_without_an_extra_are_compared(
     )
     findings = list(diagnosis._unmet(Interop(costs={})))
     name = needs.partition(">")[0]
-    assert findings == ([Finding(name, problem, f"pip install '{needs}'")] if problem else [])
+    assert findings == ([Fault(name, problem, f"pip install '{needs}'")] if problem else [])
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_a_failing_driver_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagnosis, "_driver", lambda: failed)
     findings = diagnose(Interop(plugins=False)).findings
     fix = "reload the driver, or reinstall it and restart the machine"
-    assert findings == (Finding("nvidia-smi", "nvidia-smi ended with 9: gone", fix),)
+    assert findings == (Fault("nvidia-smi", "nvidia-smi ended with 9: gone", fix),)
 
 
 def test_what_a_plugin_replaces_is_noted(diagnose_odd: DiagnoseOdd, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from interop import Interop
 from interop._cli import trial
-from interop._cli.trial import Lane, Trial, Tried, try_all
+from interop._cli.trial import Lane, Trials, Tried, try_all
 from tests.strange import FRAMEWORK, TO_PYTHON, install
 from tests.toys import toy
 
@@ -18,25 +18,25 @@ ODD, NUMPY = Lane("odd", "cpu"), Lane("numpy", "cpu")
 
 
 @pytest.fixture
-def trial_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Trial]:
+def trial_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Trials]:
     """Install a strange framework and try everything."""
 
-    def run(*, patience: float = 60, **source: str) -> Trial:
+    def run(*, patience: float = 60, **source: str) -> Trials:
         install(tmp_path, monkeypatch, **source)
         return try_all(Interop(costs={}), patience=patience)
 
     return run
 
 
-def _pair(trial: Trial, source: Lane, target: Lane) -> Tried:
+def _pair(trial: Trials, source: Lane, target: Lane) -> Tried:
     return next(pair for pair in trial.tried if (pair.source, pair.target) == (source, target))
 
 
-def _sources(trial: Trial) -> set[Lane]:
+def _sources(trial: Trials) -> set[Lane]:
     return {pair.source for pair in trial.tried}
 
 
-def test_where_nothing_is_wrong_all_pairs_are_right(trial_of: Callable[..., Trial]) -> None:
+def test_where_nothing_is_wrong_all_pairs_are_right(trial_of: Callable[..., Trials]) -> None:
     """Every pair of lanes is there once, and a right one has its steps."""
     trial = trial_of()
     lanes = _sources(trial)
@@ -49,7 +49,7 @@ def test_where_nothing_is_wrong_all_pairs_are_right(trial_of: Callable[..., Tria
 
 
 def test_values_that_can_be_read_only_once_are_made_for_every_pair(
-    trial_of: Callable[..., Trial],
+    trial_of: Callable[..., Trials],
 ) -> None:
     """A value that hands its numbers over does so for every pair."""
     once = "import numpy; numbers, box.numbers = box.numbers, (); "
@@ -58,7 +58,7 @@ def test_values_that_can_be_read_only_once_are_made_for_every_pair(
     assert trial.wrong == ()
 
 
-def test_other_numbers_are_wrong(trial_of: Callable[..., Trial]) -> None:
+def test_other_numbers_are_wrong(trial_of: Callable[..., Trials]) -> None:
     """A conversion that changes one number is caught by what comes out."""
     to_python = "import numpy; return numpy.array([*box.numbers[:-1], 7.0], 'float32')"
     trial = trial_of(to_python=to_python)
@@ -71,7 +71,7 @@ def test_other_numbers_are_wrong(trial_of: Callable[..., Trial]) -> None:
     assert "odd cannot be read back" in back.reason
 
 
-def test_an_error_is_a_failure_with_its_words(trial_of: Callable[..., Trial]) -> None:
+def test_an_error_is_a_failure_with_its_words(trial_of: Callable[..., Trials]) -> None:
     """What a step raises is passed on with the pair."""
     pair = _pair(trial_of(to_python="raise OSError('the wheel is off')"), ODD, NUMPY)
     assert pair.outcome == "failed"
@@ -86,7 +86,7 @@ def test_an_error_is_a_failure_with_its_words(trial_of: Callable[..., Trial]) ->
     ],
 )
 def test_a_pair_that_crashes_or_hangs_is_named_and_outlived(
-    trial_of: Callable[..., Trial], to_python: str, reason: str
+    trial_of: Callable[..., Trials], to_python: str, reason: str
 ) -> None:
     """The pair at which the process ended is named, and the following ones are tried all the same."""
     trial = trial_of(to_python=to_python, patience=6)
@@ -99,7 +99,7 @@ def test_a_pair_that_crashes_or_hangs_is_named_and_outlived(
 
 
 def test_formats_without_values_are_left_out_with_the_reason(
-    trial_of: Callable[..., Trial],
+    trial_of: Callable[..., Trials],
 ) -> None:
     """A format of which there is no value is in no pair."""
     broken = FRAMEWORK + "\n        raise RuntimeError('no boxes today')\n"
