@@ -57,7 +57,7 @@ def kept_plan(instance: Any, spec: Spec, keywords: Keywords) -> Plan:
     steps = planner.replayed(spec, request, plan.steps) or plan.steps
     specs = (spec, *(step.after for step in steps))
     formats = (registry.formats[spec.format] for spec in specs)
-    return plan._at(
+    kept: Plan = plan._at(
         spec,
         steps,
         convert=lambda value: converters.of(request).convert(value, keywords),
@@ -66,6 +66,7 @@ def kept_plan(instance: Any, spec: Spec, keywords: Keywords) -> Plan:
         problem=converters.engine.problem(steps, spec),
         missing=tuple(dict.fromkeys(filter(None, map(not_installed, formats)))),
     )
+    return kept
 
 
 def _pickled(

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import ModuleType
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 from weakref import WeakSet
 
 from interop._model.blame import shortened
@@ -226,9 +226,9 @@ class Converter:
                 raise _logged(explanation(planner, spec, request, nearest))
             steps = tuple(route[1])
             plan = Plan(typical, request, steps, warning=imaginary_loss_of(steps))
-            plan = store.keep(self.plans, key, plan, version)
+            kept = store.keep(self.plans, key, plan, version)
         log.debug("planned %s → %s: %s", spec, request, names_of(steps))
-        return plan
+        return cast(Plan, kept)
 
     def refuses(self, spec: Spec) -> bool:
         """Return whether values of a spec are known to be refused."""

@@ -7,7 +7,7 @@ same policy. A composite value is moved, cast or copied by moving, casting or co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from functools import partial
 from typing import NamedTuple
 
@@ -367,7 +367,7 @@ def _lengths(parts: Parts) -> tuple[int, ...]:
 def _transfer(
     unpacking: Components,
     packing: Components,
-    calls: dict[str, Callable[..., Value]],
+    calls: Mapping[str, Callable[..., Value]],
     digits: int | None,
     value: Value,
     **given: object,

@@ -120,6 +120,11 @@ class Plan:
         *("_verified", "_warning", "missing", "problem", "request", "spec", "steps"),
     )
 
+    #: What `_at` gives to a plan that a caller gets.
+    _convert: ValueFunction
+    _explain: Callable[[], str]
+    _pickled: Callable[[], tuple[Any, ...]]
+
     def __init__(
         self,
         spec: Spec,
