@@ -63,6 +63,7 @@ PLAIN = {
     "h": lambda: torch.arange(3, dtype=torch.bfloat16),
     "c": lambda: np.array([1 + 2j]),
     "n": lambda: 1.5,
+    "y": lambda: b"abcd",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from interop.kit import EMPTY, extents, memory_traits
@@ -11,6 +11,7 @@ from interop.plugin import DTYPES, Spec
 from .common import FOREIGN_ORDER, NUMBERS, layout_of, name_of_kind, unread
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from numpy.typing import NDArray
@@ -100,6 +101,21 @@ def from_buffer(value: Foreign) -> NDArray[Any]:
 
     array: NDArray[Any] = np.asarray(memoryview(value))
     return array
+
+
+def bytes_fast_path(value: Foreign) -> Any:
+    """Share bytes or a bytearray with NumPy; all other buffers have to be described."""
+    kind = type(value)
+    if kind is not bytes and kind is not bytearray:
+        return NotImplemented
+    return _asarray()(memoryview(value))
+
+
+@cache
+def _asarray() -> Callable[[memoryview], NDArray[Any]]:
+    import numpy as np
+
+    return np.asarray
 
 
 def buffer_memory(value: Foreign) -> tuple[tuple[int, int], ...]:
