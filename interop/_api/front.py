@@ -100,6 +100,16 @@ def fast_first(full: _Function) -> _Function:
                     and innermost is like is dtype is device is copy is None
                 ):
                     return _on_stream(self._converters, x, to, others)
+                elif (
+                    like is None
+                    and type(copy) in _COPIES
+                    and "out" not in others
+                    and "stream" not in others
+                ):
+                    policy = innermost and innermost.policy
+                    key = (to, named, device, copy, policy, *others.items())
+                    if innermost is not None and innermost.traces:
+                        key = None
                 else:
                     key = to, named, device, copy
                     key = _longer_key(key, like, self._likes, innermost, others)
