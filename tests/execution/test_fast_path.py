@@ -167,15 +167,15 @@ def test_a_fast_path_to_one_of_several_formats_serves_if_none_comes_before_it(
 
 
 def test_a_request_that_fast_paths_know_nothing_of_takes_none(empty: Interop) -> None:
-    """A dtype, another policy, fresh memory, a stream or a choice of formats: every value is planned."""
+    """A dtype, fresh memory, less than a path may do, a stream or a choice of formats: all are planned."""
     empty.register(toy("a"), toy("b"), view("a", "b", fast_path=lambda box: "fast"))
     empty.register(copy("b", "b"))
     box = Box("a", [1.0])
     requests: list[dict[str, Any]] = [
         {"to": "b", "dtype": "float32"},
         {"to": "b", "copy": True},
-        {"to": "b", "forbid": "copy"},
-        {"to": "b", "allow": "narrow"},
+        {"to": "b", "forbid": "detach"},
+        {"to": "b", "forbid": ["copy", "alias_immutable"], "allow": "narrow"},
         {"to": ["b", "c"]},
     ]
     empty.register(toy("c"))
@@ -192,8 +192,15 @@ def test_a_request_that_fast_paths_know_nothing_of_takes_none(empty: Interop) ->
 
 @pytest.mark.parametrize(
     "request_",
-    [{"copy": False}, {"device": "cpu"}, {"like": Box("b", [1.0])}, {"to": ("b",)}],
-    ids=["copy", "device", "like", "to"],
+    [
+        {"copy": False},
+        {"device": "cpu"},
+        {"like": Box("b", [1.0])},
+        {"to": ("b",)},
+        {"forbid": "copy"},
+        {"allow": "narrow", "forbid": ("transfer", "materialize")},
+    ],
+    ids=["copy", "device", "like", "to", "forbid", "allow"],
 )
 def test_a_request_that_changes_nothing_for_plain_values_takes_fast_paths(
     empty: Interop, request_: dict[str, Any]
@@ -476,9 +483,9 @@ def test_an_error_comes_alone(fast: Interop) -> None:
 
 
 def test_fast_paths_are_off_inside_policy_and_trace(fast: Interop) -> None:
-    """A fast path knows the default policy only, and leaves no receipt."""
+    """A fast path may do what is permitted by default, and leaves no receipt."""
     box, convert = Box("a", [1.0]), fast.converter("b")
-    for opened in (interop.policy(forbid="copy"), interop.trace()):
+    for opened in (interop.policy(forbid="detach"), interop.trace()):
         with opened:
             for _ in range(3):
                 assert isinstance(fast.convert(box, to="b"), Box)
