@@ -15,7 +15,7 @@ __all__ = ["MODULES", "measure", "module_of"]
 #: The modules, in the order in which their tables are shown.
 MODULES = [
     *("zero_copy", "everyday", "universal", "instead", "copies", "busy", "sparse_formats"),
-    *("frames", "choices", "predictions", "scale", "first", "gpu"),
+    *("frames", "columns", "choices", "predictions", "scale", "first", "gpu"),
 ]
 
 #: The key of each table, its title, its name in the picture, and the statement of ours.
