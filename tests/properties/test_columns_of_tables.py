@@ -330,6 +330,19 @@ def test_attributes_are_kept_where_there_is_a_place_and_told_where_there_is_none
     assert interop.convert(series, to="polars").name == "a"
 
 
+def test_results_like_an_arrow_table_have_its_names():
+    """As those of pandas and Polars, also where a function gives them back."""
+    table = pa.table({"x": [1.0, 2], "y": [3.0, 4]})
+
+    @interop.accepts("numpy")
+    def doubled(array):
+        return array * 2
+
+    assert interop.convert(np.ones((2, 2)), like=table).column_names == ["x", "y"]
+    assert interop.convert(np.ones((3, 2)), like=table).column_names == ["0", "1"]
+    assert doubled(table).to_pydict() == {"x": [2.0, 4], "y": [6.0, 8]}
+
+
 # ---------------------------------------------------------------------- what libraries cannot take
 
 

@@ -416,7 +416,7 @@ def _kinds(values: Storage) -> Set[str]:
         chunked = chunks_of(values.__arrow_array__())
         return kinds_of_column(str(chunked.type), chunked.num_chunks, bool(chunked.null_count))
     if isinstance(dtype, pd.CategoricalDtype):
-        return {"category_columns", "block_columns"}
+        return {"category_columns"}
     if hasattr(values, "_mask"):
         is_bool = number_name(dtype) == "bool"
         kinds = {"byte_columns"} if is_bool or values._mask.any() else set()

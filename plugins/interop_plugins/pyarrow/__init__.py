@@ -289,7 +289,7 @@ def _other_formats() -> Iterable[Format]:
             memory=tables.memory_of_columns,
             wrapper=Wrapper(tables.tensor_column, 1e-5),
             ndims={2},
-            labels=Labels(tables.are_named, _unnamed),
+            labels=Labels(tables.are_named, tables.named),
             samples=Samples(make=sample),
             exports={"arrow_c_stream": DTYPES},
             advanced=Advanced(offers={"arrow_c_stream": tables.offer} if name == "table" else {}),
@@ -300,11 +300,6 @@ def _steps_of_tables() -> Iterable[Conversion]:
     taken = _MASKED | _SCATTERED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED | COLUMN_TRAITS | _MEMORY
     yield Copy(tables.copy, takes=taken | ROW_TRAITS, adds=_IMMUTABLE, cost=Cost(1e-4, 3e9))
     yield CastColumns(tables.cast_columns, takes=taken, adds=_IMMUTABLE, cost=Cost(5e-5, 1e9))
-
-
-def _unnamed(value: Any, _like: Any) -> Any:
-    """Return a value as it is: results in Arrow's formats have no place for the names."""
-    return value
 
 
 def _conversions() -> Iterable[Conversion]:

@@ -179,6 +179,14 @@ def are_named(table: Columns) -> bool:
     return names not in ([str(n) for n in numbers], [f"column_{n}" for n in numbers])
 
 
+def named(value: Any, like: Columns) -> Any:
+    """Return a table with the names of another of its shape, or a value as it is."""
+    import pyarrow as pa
+
+    is_like = isinstance(value, pa.Table) and value.shape == like.shape
+    return value.rename_columns(like.schema.names) if is_like else value
+
+
 def _describe_columns(name: str, table: Columns) -> Spec:
     names = {*map(dtype_name, table.schema.types)}
     others = names - DTYPES
