@@ -118,7 +118,7 @@ class DensifyMemoryError(DoesNotFitError):
 
 
 class NotInstalledError(InteropError, ImportError):
-    """A framework that the route needs is not installed."""
+    """A framework that the route needs is not installed, or is broken and cannot be imported."""
 
     def locate(self, where: str) -> None:
         """Add the path to the value inside a tree to the message."""

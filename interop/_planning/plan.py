@@ -17,6 +17,7 @@ from interop._model.device import device_type
 from interop._model.spec import Spec
 from interop._model.text import duration, html_table, readable, text_table
 from interop._model.typing import Value, ValueFunction
+from interop._recognition.installed import import_problem
 from interop._text import legible, lines
 from interop.errors import (
     ConversionError,
@@ -382,9 +383,8 @@ def _declared(step: Step) -> str:
 def _attributed(error: BaseException, step: Step) -> Exception:
     """Return the exception to raise when a step has raised `error`."""
     declared, reason = _declared(step), error_text(error)
-    if isinstance(error, ImportError):
-        module = error.name or "a module that it needs"
-        return NotInstalledError(f"{declared}, could not import {module}; install it.")
+    if problem := import_problem(error):
+        return NotInstalledError(f"{declared}, {problem}", name=getattr(error, "name", None))
     if isinstance(error, BufferError):
         return HandOffError(
             f"{declared}, was refused the memory ({reason}); pass copy=True to copy it."

@@ -5,7 +5,11 @@ from __future__ import annotations
 import sys
 from importlib import invalidate_caches
 
+from interop._model.blame import error_text
 from interop._model.format import Format, package
+
+#: Who looks into a framework that is broken.
+_LOOK = "`interop doctor` looks into it."
 
 
 def framework_state(module: str) -> str:
@@ -58,6 +62,21 @@ def absent(error: BaseException) -> str:
     if not module or importable(module):
         return ""
     return _with_advice(module)
+
+
+def import_problem(error: BaseException) -> str:
+    """Say which import has failed and raised an error; "" if it is about anything else."""
+    from traceback import walk_tb
+
+    for frame, _ in walk_tb(error.__traceback__):
+        if frame.f_code.co_name == "<module>":  # a module is being imported
+            module = package(str(frame.f_globals.get("__name__", "")))
+            return f"{module} is installed, but importing it fails ({error_text(error)}); {_LOOK}"
+    if not isinstance(error, ImportError):
+        return ""
+    if error.name and not importable(package(error.name)):
+        return f"could not import {error.name}; install it."
+    return f"could not import what it needs ({error_text(error)}); {_LOOK}"
 
 
 def how_to_get(module: str) -> str:
