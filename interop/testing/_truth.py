@@ -337,10 +337,11 @@ def _rows(parts: Parts) -> Array:
     values, pointers = parts.arrays["values"], parts.arrays["pointers"]
     height, width = values.shape[1:] if values.ndim > 1 else (1, 1)
     dense = np.zeros(parts.shape, values.dtype)
+    rows = np.atleast_2d(dense)  # an array of one axis is one row
     for row, (low, high) in enumerate(pairwise(pointers)):
         for k in range(int(low), int(high)):
             y, x = row * height, int(parts.arrays["indices"][k]) * width
-            dense[y : y + height, x : x + width] += values[k]
+            rows[y : y + height, x : x + width] += values[k]
     return dense
 
 

@@ -122,8 +122,12 @@ def from_numpy(array: Array) -> OrtValue:
     from onnxruntime import OrtValue
 
     source = unlocked(array)
-    if array.dtype.kind == "b":
-        source = source.view("u1")
+    if array.dtype.kind != "b":
+        return OrtValue.from_dlpack(Producer(source, array.dtype))
+    # Up to 1.31 bools are bytes that the producer's dtype explains; later they are DLPack's bools.
+    value = OrtValue.from_dlpack(Producer(source.view("u1"), array.dtype))
+    if value.element_type() == TYPE_NUMBERS["bool"]:
+        return value
     return OrtValue.from_dlpack(Producer(source, array.dtype))
 
 
