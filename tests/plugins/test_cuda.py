@@ -283,7 +283,7 @@ def test_a_move_of_torchs_between_devices_is_complete(
     expected: list[str],
 ) -> None:
     """torch does not wait for a copy from device to device, so the step does; for others torch has."""
-    monkeypatch.setattr(dense, "_check_present", lambda module, device: None)
+    monkeypatch.setattr(dense, "check_present", lambda module, device: None)
     result = SimpleNamespace(is_cuda=True, device=1)
     value = SimpleNamespace(
         is_cuda=there, layout=torch.strided, nbytes=48, to=lambda *a, **k: result

@@ -722,7 +722,16 @@ def test_dtype_objects_are_dtypes() -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-@pytest.mark.parametrize("value", [np.zeros(2), torch.zeros(2)], ids=["numpy", "torch"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.zeros(2),
+        torch.zeros(2),
+        torch.zeros(2).as_subclass(type("Boxes", (torch.Tensor,), {})),
+        torch.eye(2).to_sparse(),
+    ],
+    ids=["numpy", "torch", "subclass", "sparse"],
+)
 def test_a_device_that_is_not_there_is_named(value: Any) -> None:
     """Asking for CUDA where there is none names the device and the next move."""
     with pytest.raises(RuntimeError, match=r"no cuda device.*device='cpu'") as info:

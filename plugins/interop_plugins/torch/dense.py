@@ -359,7 +359,7 @@ def move(value: Tensor, *, device: str) -> Tensor:
     """Return a C-ordered copy on another device, part of the same graph, complete on return."""
     import torch
 
-    _check_present(torch, device)
+    check_present(torch, device)
     if value.layout is not torch.strided:
         result = value.to(device)
     elif can_cross(value, device):
@@ -415,14 +415,14 @@ def lock_pages(value: Tensor, *, device: str) -> Tensor:
     """Return a C-ordered copy in page-locked memory, part of the same graph, complete on return."""
     import torch
 
-    _check_present(torch, "cuda")
+    check_present(torch, "cuda")
     start: Callable[[], None] = torch.cuda.init
     start()  # before that, no tensor is asked whether its memory is page-locked
     out = torch.empty(value.shape, dtype=value.dtype, device="cpu", pin_memory=True)
     return _write(out, value)
 
 
-def _check_present(torch: ModuleType, device: str) -> None:
+def check_present(torch: ModuleType, device: str) -> None:
     """Refuse a device that is missing; torch's own error would name an internal assertion."""
     kind = device.partition(":")[0]
     present = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from interop.errors import Declined
 
-from .dense import casts_as_numpy, torch_dtype, without_subclass, write_as_numpy
+from .dense import casts_as_numpy, check_present, torch_dtype, without_subclass, write_as_numpy
 from .describe import dtype_name
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def move(value: Tensor, *, device: str) -> Tensor:
     """Return a copy of its class on another device, complete on return."""
     import torch
 
+    check_present(torch, device)
     result = _classed(value.to(device), value)
     if value.is_cuda and result.is_cuda:  # the one move for which torch makes nobody wait
         torch.cuda.current_stream(result.device).synchronize()
