@@ -248,19 +248,23 @@ def _standing_in_the_way(graph: Graph, spec: Spec, request: Request, name: str) 
     word, names = getattr(request, name), " or ".join(request.formats)
     if name == "dtype" and not goals(graph, spec, request):
         return _limit(graph, spec, request)
-    target, reason = graph.formats[request.formats[0]], ""
+    target, move = graph.formats[request.formats[0]], f"leave out {keyword(name, word)}"
     if name == "order":
         reason = f"{names} values cannot lie in {'Fortran' if word == 'F' else 'C'} order"
-    elif name == "copy":
-        reason = f"{names} arrays cannot be written to" if word == WRITABLE else "nothing copies it"
+    elif word == WRITABLE:
+        reason = f"{names} arrays cannot be written to"
     elif name == "device" and target.home(word) != word:
         reason = f"{target.name} cannot be on {word}, only on {' or '.join(target.devices)}"
     else:
-        reason = f"nothing {'moves' if name == 'device' else 'casts'} it to {word}"
+        verb = {"copy": "copies it", "device": "moves it to", "dtype": "casts it to"}[name]
+        reason = f"nothing {verb}" if name == "copy" else f"nothing {verb} {word}"
+        # What keeps the value as it is comes first: without the keyword it only stays so.
+        if hint := _hint(graph, spec, request):
+            return f"{reason}: {hint} Or {move}."
         ways = [way for way in graph.conversions(spec.format) if name in way.conversion.changes]
         if objections := _objections(spec, ways):
-            return f"{reason}:{objections}\nLeave out {keyword(name, word)}, or change the value."
-    return f"{reason}; leave out {keyword(name, word)}."
+            return f"{reason}:{objections}\nChange the value, or {move}."
+    return f"{reason}; {move}."
 
 
 def _hint(graph: Graph, spec: Spec, request: Request) -> str:
