@@ -52,8 +52,10 @@ def test_exporters_are_read_by_arrows_interface(in_subprocess):
     with pytest.raises(RefusedError, match="drop_mask"):
         interop.convert(with_null, to="numpy")
     assert interop.convert(with_null, to="numpy", allow="drop_mask").tolist() == [1, 0]
+    text = ArrowArray(pa.array(["a"]))
+    assert interop.convert(text, to="numpy").tolist() == ["a"]
     with pytest.raises(RefusedError, match="string is not a dtype of numbers"):
-        interop.convert(ArrowArray(pa.array(["a"])), to="numpy")
+        interop.convert(text, to="torch")
     in_subprocess(
         """
         import sys

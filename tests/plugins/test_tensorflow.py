@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from functools import partial
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -45,7 +46,7 @@ def test_dtypes_by_their_objects():
     result = interop.convert(np.arange(3.0), to="tensorflow", dtype=tf.bfloat16)
     assert result.dtype is tf.bfloat16
     assert interop.convert(np.arange(3.0), to="numpy", dtype=tf.half).dtype == np.float16
-    with pytest.raises(RefusedError, match="'string' is not a dtype"):
+    with pytest.raises(RefusedError, match="tensorflow does not hold string; ask for"):
         interop.convert(np.arange(3.0), to="tensorflow", dtype=tf.string)
 
 
@@ -320,9 +321,9 @@ def test_autograph_stays_out(caplog):
     look(tf.ones(2))
     assert len(errors) == 3
     for error in errors:
-        files = {frame.path.name for frame in traceback_of(error)}
-        assert "fast_path.py" in files
-        assert not [name for name in files if name.startswith("__autograph_generated")][1:]
+        files = {frame.path for frame in traceback_of(error)}
+        assert any(Path(interop.__file__).parent in path.parents for path in files)
+        assert not [f for f in files if f.name.startswith("__autograph_generated")][1:]
     assert "could not transform" not in caplog.text
 
 
