@@ -182,14 +182,25 @@ def test_big_endian_chunks():
 
 
 def test_sparse_matrices_as_chunks():
-    """SciPy's matrices, for which `*` has another meaning, become arrays in every step."""
+    """SciPy's matrices, for which `*` has another meaning, become arrays in every other format.
+
+    Within their own they stay what they are, as outside of dask, and plans say so.
+    """
     meta = sp.csr_matrix((0, 0), dtype="f4")
     x = array().map_blocks(sp.csr_matrix, dtype="f4", meta=meta)
     assert interop.spec(x).traits == {"matrix"}
+    assert interop.convert(x, to="dask.scipy.csr") is x
     for target in KINDS:
-        converted = interop.convert(x, to=name(target))
-        assert {type(chunk) for chunk in chunks_of(converted)} == {TYPES[target]}
-        assert (plain(interop.convert(x, to=target)) == NUMBERS).all()
+        for keywords in ({}, {"copy": True}, {"dtype": "float64"}):
+            converted = interop.convert(x, to=name(target), **keywords)
+            expected = sp.csr_matrix if target == "scipy.csr" else TYPES[target]
+            assert {type(chunk) for chunk in (converted._meta, *chunks_of(converted))} == {expected}
+            planned = interop.plan(x, to=name(target), **keywords).result
+            assert planned.traits == interop.spec(converted).traits
+        for whole in (x, x.rechunk(-1)):
+            result = interop.convert(whole, to=target)
+            assert type(result) is TYPES[target]
+            assert (plain(result) == NUMBERS).all()
 
 
 def test_fill_values():

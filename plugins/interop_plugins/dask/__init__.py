@@ -113,6 +113,11 @@ def _fill_value(chunks: str) -> frozenset[str]:
     return _FILL_VALUE if chunks == "sparse.coo" else EMPTY
 
 
+def _kept(chunks: str) -> frozenset[str]:
+    """Return the traits that chunks keep within their format, as they do outside of dask."""
+    return _MATRIX if chunks.startswith("scipy.") else _fill_value(chunks)
+
+
 def _devices(chunks: str) -> frozenset[str]:
     return _CUDA if chunks == "cupy" else CPU
 
@@ -128,7 +133,7 @@ def _formats() -> Iterable[Format]:
             dtypes=dtypes,
             devices=tuple(_devices(chunks)),
             # The chunks have traits of memory, and keep them.
-            carries=_UNKNOWN_SHAPE | MEMORY_TRAITS | _fill_value(chunks),
+            carries=_UNKNOWN_SHAPE | MEMORY_TRAITS | _kept(chunks),
             requires="dask",
             install="pip install 'dask[array]'",
             unary=tuple(_copy_and_cast(chunks)),
@@ -192,8 +197,7 @@ def _wrap_and_compute(chunks: str) -> Iterable[Conversion]:
 def _copy_and_cast(chunks: str) -> Iterable[Conversion]:
     """Yield the copy and the cast of each chunk."""
     fields: dict[str, Any] = {
-        "takes": _UNKNOWN_SHAPE | _MATRIX | _fill_value(chunks),
-        "drops": _MATRIX,
+        "takes": _UNKNOWN_SHAPE | _kept(chunks),
         "cost": Cost(4e-4, 1e10),
     }
     yield Copy(partial(map_chunks, to=chunks, copy=True), name="copy_chunks", **fields)

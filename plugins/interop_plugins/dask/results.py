@@ -203,10 +203,10 @@ def _sparse(array: DaskArray, expected: Facts) -> Chunk:
     dtype = INDEX_DTYPES[expected.format]
     _check_indices(tuple(map(sum, lengths)), sum(chunk.nnz for chunk in chunks), dtype)
     library, _, layout = expected.format.partition(".")
-    if len(chunks) == 1:
-        joined = interop.convert(chunks[0], cast("Any", expected.format), copy=True)
-    elif library == "scipy":
+    if library == "scipy":
         joined = _blocks(chunks, counts, layout)
+    elif len(chunks) == 1:
+        joined = interop.convert(chunks[0], cast("Any", expected.format), copy=True)
     else:
         joined = _concatenated(chunks, counts)
     if library == "scipy":
@@ -227,8 +227,11 @@ def _check_indices(shape: tuple[int, ...], nnz: int, dtype: str) -> None:
 
 
 def _blocks(chunks: list[Chunk], counts: tuple[int, ...], layout: str) -> Chunk:
+    """Put sparse matrices or arrays together into a new array of SciPy's."""
     import scipy.sparse
 
+    if len(chunks) == 1:  # SciPy would return an array that is the only block as it is
+        return getattr(scipy.sparse, f"{layout}_array")(chunks[0], copy=True)
     rows, columns = counts
     grid = [chunks[row * columns : (row + 1) * columns] for row in range(rows)]
     return scipy.sparse.block_array(grid, format=layout)
