@@ -249,14 +249,17 @@ class Engine:
             raise (DensifyMemoryError if step.effects & FILLING else DoesNotFitError)(problem)
 
     def _index_problem(self, steps: Iterable[Step], spec: Spec) -> str:
-        """Say that a shape needs wider indices than a step gives it; "" if it does not."""
+        """Say that a shape needs wider indices than a format has room for; "" if it does not."""
         for step in steps:
             before, after = step.before.index_dtype, step.after.index_dtype
             if before is None or after is None or preserves(before, after):
                 continue
+            format_ = self._registry.formats[step.after.format]
+            # Where the format holds them, a step narrows them only if the shape permits.
+            if before in format_.index_dtypes - format_.unsupported(step.after.device):
+                continue
             digits = DTYPES[after].digits
             if any(length >= 2**digits for length in spec.shape):
-                format_ = self._registry.formats[step.after.format]
                 hint = format_.limits.refusal_hints.get(before, "ask for another format.")
                 return (
                     f"indices into {shape_text(spec.shape)} do not fit in {digits + 1} bits; {hint}"
