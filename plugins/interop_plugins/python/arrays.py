@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from interop.plugin import Format
+
 _DTYPE = attrgetter("dtype")
 #: Where arrays that are stacked may lie.
 DEVICES = ("cpu", "cuda", "rocm", "metal", "tpu", "oneapi")
@@ -85,15 +87,34 @@ def _as_arrays(value: Sequence[Any]) -> Any:
     kind: Any = type(value[0])
     try:
         if place is None or len({*map(attrgetter(place), value)}) == 1:
-            return _reader(kind)(value)
+            return (_readers.get(kind) or _reader(kind))(value)
         return NotImplemented
     except (InteropError, AttributeError, KeyError, TypeError, ValueError):
         return NotImplemented  # the plan, which is asked then, says why
 
 
 @lru_cache(maxsize=256)
+def formats_of(type_name: str) -> tuple[Format, ...]:
+    """Return the formats that declare a type of a name."""
+    formats = (declared.format for declared in interop.formats())
+    return tuple(format_ for format_ in formats if type_name in format_.types)
+
+
+#: What reads values of types that formats declare. Others are freed with their last value.
+_readers: dict[type, Callable[[Sequence[Any]], Any]] = {}
+
+
 def _reader(kind: type) -> Callable[[Sequence[Any]], Any]:
-    """Return what makes NumPy's arrays of values of a type, one by one or stacked.
+    """Return what makes NumPy's arrays of values of a type, one by one or stacked."""
+    formats = formats_of(f"{kind.__module__}:{kind.__qualname__}")
+    read = _reader_of(kind, formats)
+    if formats:
+        _readers[kind] = read
+    return read
+
+
+def _reader_of(kind: type, formats: Sequence[Format]) -> Callable[[Sequence[Any]], Any]:
+    """Return what reads values of a type that some formats declare.
 
     Values of a type of one dense format are arrays, and so are images, which say of what bytes they
     are. Those of a type of several formats are stacked by their own framework, which knows which of
@@ -101,8 +122,6 @@ def _reader(kind: type) -> Callable[[Sequence[Any]], Any]:
     """
     if issubclass(kind, no_arrays()):
         return lambda _: NotImplemented
-    name = f"{kind.__module__}:{kind.__qualname__}"
-    formats = [declared.format for declared in interop.formats() if name in declared.format.types]
     if not formats and isinstance(getattr(kind, "__array_interface__", None), property):
         return partial(_each, _from_bytes)
     if not formats or not formats[0].is_dense or formats[0].labels or formats[0].lazy:

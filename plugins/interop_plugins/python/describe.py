@@ -14,7 +14,7 @@ from interop.kit import EMPTY
 from interop.plugin import MEMORY_TRAITS, Format, Spec, itemsize, preserves
 
 from . import ragged
-from .arrays import MIXED
+from .arrays import MIXED, formats_of
 from .numbers import (
     MAX_AXES,
     SEQUENCES,
@@ -37,7 +37,7 @@ _DTYPE, _SHAPE = attrgetter("dtype"), attrgetter("shape")
 #: The dtypes that hold the numbers of two others for which NumPy names none.
 _WIDE = ("float32", "float64", "complex64", "complex128")
 #: The traits that an array loses when it is copied into another.
-_RESOLVED = MEMORY_TRAITS | {"conj", "neg", "weak", "scalar", "subclass"}
+_RESOLVED = MEMORY_TRAITS | {"attributes", "conj", "neg", "weak", "scalar", "subclass"}
 
 
 def describe(value: Nested, *, depth: int = 0) -> Spec:
@@ -70,7 +70,7 @@ def describe(value: Nested, *, depth: int = 0) -> Spec:
 def fast_key(value: Sequence[Any]) -> tuple[object, ...] | None:
     """Return what tells one sequence of plain arrays of one type and shape from another."""
     kind = next(map(type, value), object)
-    key_of = _key_of(kind)
+    key_of = _keys.get(kind) or _key_of(kind)
     key = None if key_of is None else key_of(value[0])
     if key_of is None or key is None or {*map(type, value)} != {kind}:
         return None
@@ -100,13 +100,18 @@ def _are_of_one_dtype(value: Sequence[Any]) -> bool:
     return not value[0].dtype.hasobject
 
 
-@lru_cache(maxsize=32)  # few, since it keeps the types
+#: The fast keys of types that formats declare. Others are freed with their last value.
+_keys: dict[type, Callable[[Any], Any]] = {}
+
+
 def _key_of(kind: type) -> Callable[[Any], Any] | None:
     """Return the fast key of the arrays of a type, or None for a type of sequences."""
-    name = f"{kind.__module__}:{kind.__qualname__}"
-    formats = (declared.format for declared in interop.formats())
-    keys = (format_.fast_key for format_ in formats if name in format_.types)
-    return None if issubclass(kind, SEQUENCES) else next(filter(None, keys), None)
+    formats = formats_of(f"{kind.__module__}:{kind.__qualname__}")
+    keys = filter(None, (format_.fast_key for format_ in formats))
+    key_of = None if issubclass(kind, SEQUENCES) else next(keys, None)
+    if key_of is not None:
+        _keys[kind] = key_of
+    return key_of
 
 
 def _describe_ragged(value: Sequence[Any]) -> Spec | None:
