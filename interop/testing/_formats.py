@@ -200,12 +200,13 @@ class _Format:
             with suppress(NoSample):
                 small, large = (sampled(self._interop, self._recipe(s)) for s in ((3, 4), _LARGE))
                 describe = f"describe of format {self._name}"
-                is_slow = self._pace(large, small) > _GROWTH
-                problem = f"{describe} takes more than {_GROWTH} times as long for a large value"
-                self._notes.judge("describe", f"{problem} as for a small one" * is_slow)
+                # Its memory comes first: how long that takes depends on the machine.
                 loads = self._allocated(large) > 0.5 * prod(_LARGE)  # half a byte an element
                 problem = f"{describe} reads the numbers of a large value into memory"
                 self._notes.judge("describe", problem * loads)
+                is_slow = self._pace(large, small) > _GROWTH
+                problem = f"{describe} takes more than {_GROWTH} times as long for a large value"
+                self._notes.judge("describe", f"{problem} as for a small one" * is_slow)
 
     def _note_missing(self, reason: NoSample) -> None:
         """Note why a sample could not be made, which may be the fault of `describe`."""
