@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from interop.kit import COPY, DTYPE, extents
+from interop.kit import COPY, DTYPE, extents, memory_traits
 from interop.plugin import (
     Conversion,
     Cost,
@@ -21,6 +21,9 @@ from interop.plugin import (
 __all__ = ["Volume", "conversions", "describe", "stored_along_xyz", "volume_format"]
 
 _XYZ = frozenset({"xyz_order"})
+_LAYOUT = frozenset(
+    {"readonly", "unaligned", "noncontiguous", "fortran", "negative_strides", "broadcast"}
+)
 
 
 class Volume:
@@ -36,7 +39,7 @@ def describe(volume: Volume) -> Spec:
     """Return what is known of a volume without touching its numbers."""
     numbers = volume.numbers
     shape = numbers.shape[::-1] if volume.is_xyz else numbers.shape
-    traits = _XYZ if volume.is_xyz else frozenset()
+    traits = memory_traits(numbers) | (_XYZ if volume.is_xyz else frozenset())
     return make_spec("volume", numbers.dtype.name, shape=shape, traits=traits)
 
 
@@ -82,7 +85,7 @@ def copy(volume: Volume) -> Volume:
 
 def cast(volume: Volume, *, dtype: str) -> Volume:
     """Return a volume of another dtype."""
-    return Volume(volume.numbers.astype(dtype), is_xyz=volume.is_xyz, name=volume.name)
+    return Volume(volume.numbers.astype(dtype, order="C"), is_xyz=volume.is_xyz, name=volume.name)
 
 
 def volume_format(**changes: Any) -> Format:
@@ -93,7 +96,7 @@ def volume_format(**changes: Any) -> Format:
         describe=describe,
         dtypes={"float32", "float64"},
         ndims={3},
-        carries=_XYZ,
+        carries=_XYZ | _LAYOUT,
         memory=memory,
         labels=Labels(lambda volume: bool(volume.name), give),
         samples=Samples(variants={"xyz_order": stored_along_xyz, "labelled": named}),
@@ -103,13 +106,17 @@ def volume_format(**changes: Any) -> Format:
 
 def conversions() -> list[Conversion]:
     """Return the honest conversions."""
-    within = Conversion("volume", "volume", copy, takes=_XYZ, effects=COPY, cost=Cost(1e-6, 1e10))
+    within = Conversion(
+        "volume", "volume", copy, takes=_XYZ | _LAYOUT, effects=COPY, cost=Cost(1e-6, 1e10)
+    )
     return [
-        Conversion("volume", "numpy", to_numpy, cost=Cost(2e-7)),
-        Conversion("numpy", "volume", to_volume, cost=Cost(2e-7)),
+        Conversion("volume", "numpy", to_numpy, takes=_LAYOUT, cost=Cost(2e-7)),
+        Conversion("numpy", "volume", to_volume, takes=_LAYOUT, cost=Cost(2e-7)),
         within,
         within._replace(function=cast, changes=DTYPE, cost=Cost(2e-6, 5e9)),
-        within._replace(function=to_zyx, requires=_XYZ, drops=_XYZ, cost=Cost(2e-6, 2e9)),
+        within._replace(
+            function=to_zyx, takes=_XYZ, requires=_XYZ, drops=_XYZ, cost=Cost(2e-6, 2e9)
+        ),
     ]
 
 
