@@ -113,6 +113,7 @@ def test_a_plugin_in_the_working_directory_is_checked_if_python_looks_there(tmp_
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGINT"])
 def test_processes_end_with_the_command(name: str, script: Path, tmp_path: Path) -> None:
     """A signal to the command alone ends it, what it started, and what that has started."""

@@ -294,6 +294,7 @@ def interrupting(driver: CudaDriver, *numbers: int) -> None:
     driver.hook = hook
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("presses", [1, 3])
 def test_an_interruption_ends_the_transfer(driver: CudaDriver, presses: int) -> None:
     """After Ctrl-C, pressed again while the call ends or not, no thread copies, and chunks are free."""

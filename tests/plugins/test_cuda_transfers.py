@@ -313,6 +313,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interruption_of_a_tree_leaves_no_thread(
     device: CudaDriver, there: Any, mine: interop.Interop
 ) -> None:
