@@ -64,7 +64,7 @@ def _modules(plugin: str) -> Iterator[str]:
         if isinstance(extension, DtypeNames):
             yield package(extension.type.partition(":")[0])
         if isinstance(extension, Container):
-            yield extension.requires
+            yield package(extension.requires.partition(":")[0])
 
 
 @pytest.mark.parametrize("plugin", ON_DEMAND)

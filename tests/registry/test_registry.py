@@ -214,7 +214,7 @@ def test_a_graph_with_a_new_format_has_its_conversions(
         results.append(empty.plan(make_spec("a", "float32", shape=(3,)), to="b"))
         changed()
 
-    monkeypatch.setattr(registry, "_contained", meanwhile)
+    monkeypatch.setattr(registry, "_with_guards", meanwhile)
     monkeypatch.setattr(registry, "changed", seen)
     empty.register(toy("b"), view("a", "b"))
     assert [labels(route) for route in results] == [["a_to_b"]]
