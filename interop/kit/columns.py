@@ -127,7 +127,7 @@ def gathered(
     *,
     if_exact: Callable[[Any], Any] | None = None,
     with_nulls: Callable[..., Any] | None = None,
-    filled: Set[str] = _HELD,
+    filled: Set[str] | None = None,
     adds: Set[str] | None = None,
     cost: Cost = GATHER,
 ) -> Iterator[Conversion]:
@@ -146,8 +146,8 @@ def gathered(
         raises `Declined`.
     with_nulls : callable or None
         ``with_nulls(value, *, dtype)`` returns a masked array of NumPy's.
-    filled : set of str
-        The dtypes in which nulls are filled.
+    filled : set of str or None
+        The dtypes in which nulls are filled. None: all that NumPy holds.
     adds : set of str or None
         The traits of the result. None: that of Fortran order, of a table.
     cost : Cost
@@ -160,7 +160,7 @@ def gathered(
     write = partial(make, "numpy", gather, changes=DTYPE)
     own = Result(dtypes=source.dtypes)
     losing = COPY | {"drop_mask"}
-    fill = partial(write, effects=losing, result=Result(dtypes=filled))
+    fill = partial(write, effects=losing, result=Result(dtypes=_HELD if filled is None else filled))
     yield write(requires=_SCATTERED, result=own, name=f"gather_{kind}")
     yield fill(requires=_MASKED, name=f"fill_{kind}_nulls")
     if carries >= _UNTYPED:
