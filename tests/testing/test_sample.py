@@ -58,7 +58,9 @@ def _numbers(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
 def test_every_format_of_the_host_has_samples(name: str) -> None:
     """Of every format of the host that is installed and can be described, a value can be made."""
     format_ = format_named(name)
-    dtype = next(d for d in ("float32", "float64", "uint8", "bool", "float4_e2m1fn") if d in format_.dtypes)
+    dtype = next(
+        d for d in ("float32", "float64", "uint8", "bool", "float4_e2m1fn") if d in format_.dtypes
+    )
     source = format_.samples.source
     ndims = format_.ndims or (format_named(source).ndims if source else None)
     plane = (3, 4) if ndims is None or 2 in ndims else (3,) * min(ndims)
