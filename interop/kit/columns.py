@@ -115,8 +115,9 @@ _KEPT_KINDS = frozenset({"block_columns", "bit_columns"})
 GATHER = Cost(3e-5, 1e10)
 #: The same for columns: it lies between the costs of a few long ones and of many short ones.
 GATHER_COLUMNS = Cost(3e-5, 1e9)
-#: The cost of a table all of whose columns are shared.
-SHARE_COLUMNS = Cost(4e-4)
+#: The cost of a table whose columns are shared, or of which some are copied. Each column takes as
+#: long as many of its bytes, so that this lies between a few long ones and many short ones.
+SHARE_COLUMNS = Cost(4e-4, 1e11, 5e8)
 #: The cost of looking at every object or decimal.
 _OBJECTS = Cost(3e-5, 5e7)
 
