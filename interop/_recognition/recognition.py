@@ -282,17 +282,21 @@ class Recognition:
             return self.format_of(value)
         except UnknownValueError as error:
             reason = str(error)
-            part = None if isinstance(value, type) else _part(value, _EMPTY_PART)
-            if reason.endswith(_READS) and type(part) is type(value):  # to read it is no way out
-                reason = reason.removesuffix(_READS) + _MOVES[object]
-            if not reason.endswith(_MOVES[object]) or isinstance(value, type):
-                raise
-            for way, get in _WAYS.items():
-                part = _part(value, get)
-                if part is not None and type(part) is not type(value) and self._is_format(part):
-                    reason = f"{reason.removesuffix(_MOVES[object])}; convert {way}."
-                    break
-            raise UnknownValueError(reason) from None
+        # Raised here, the error has no other one as its context.
+        raise UnknownValueError(self._leading_on(value, reason))
+
+    def _leading_on(self, value: Value, reason: str) -> str:
+        """Return why a value is unknown, with a move that leads on for this very value."""
+        part = None if isinstance(value, type) else _part(value, _EMPTY_PART)
+        if reason.endswith(_READS) and type(part) is type(value):  # to read it is no way out
+            reason = reason.removesuffix(_READS) + _MOVES[object]
+        if not reason.endswith(_MOVES[object]) or isinstance(value, type):
+            return reason
+        for way, get in _WAYS.items():
+            part = _part(value, get)
+            if part is not None and type(part) is not type(value) and self._is_format(part):
+                return f"{reason.removesuffix(_MOVES[object])}; convert {way}."
+        return reason
 
     def _is_format(self, value: object) -> bool:
         """Return whether a value is of a format by its type, and no number or list."""

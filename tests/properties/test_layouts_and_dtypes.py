@@ -23,7 +23,7 @@ import sparse
 import torch
 
 import interop
-from interop._execution.trace import shares_memory
+from interop._execution.trace import extents, shares_memory
 from interop.errors import BadRequestError, NotInstalledError, RefusedError
 from tests.properties.grid import ByDlpack, ByInterface
 from tests.properties.readers import FORMATS, dtype_of, read
@@ -166,6 +166,9 @@ def _check(value: Any, target: str, expected: np.ndarray) -> None:
     registry = interop.default._registry
     before = _bits(_numbers(value))
     route = interop.plan(value, to=target)
+    # Where one of both has no address, nothing is told of what they share.
+    lies = [extents(registry, x, None) for x in (value, interop.convert(value, to=target))]
+    untold = set() if all(lies) else {None}
     for _ in range(3):  # from the second time on it may take a fast path
         result = interop.convert(value, to=target)
         spec = interop.spec(result)
@@ -173,10 +176,10 @@ def _check(value: Any, target: str, expected: np.ndarray) -> None:
         assert (spec.dtype, spec.shape) == (route.result.dtype, expected.shape)
         assert _bits(_numbers(result)) == _bits(expected)
         if expected.size:
-            assert shares_memory(registry, value, result) == route.aliases
+            assert shares_memory(registry, value, result) in {route.aliases, *untold}
     copied = interop.convert(value, to=target, copy=True)
     assert _bits(_numbers(copied)) == _bits(expected)
-    assert shares_memory(registry, value, copied) is False
+    assert shares_memory(registry, value, copied) in {False, *untold}
     assert not interop.spec(copied).traits & {"readonly", "immutable"}
     if route.zero_copy:
         shared = interop.convert(value, to=target, copy=False)

@@ -156,7 +156,7 @@ LIBRARIES: dict[str, Library] = {
         lambda x: (x.attrs, x.columns.tolist()),
     ),
     "a DataFrame of two dtypes": Library(
-        lambda: described(pd.DataFrame({"a": [0.5], "b": [True]})), lambda x: x.attrs
+        lambda: described(pd.DataFrame({"a": [0.5], "b": np.ones(1, "float16")})), lambda x: x.attrs
     ),
     "a DataArray": Library(
         lambda: described(xr.DataArray(NUMBERS, dims=("t", "x"), name="depth")),

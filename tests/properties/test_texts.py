@@ -18,7 +18,7 @@ import interop
 from interop import Interop
 from interop._cli import cli, listings
 from interop._cli.drawing import dot, mermaid
-from interop._cli.network import Group, Link, Network, Node
+from interop._cli.network import Arrow, Group, Network, Node
 from interop._model.text import Listing
 from interop._registry.plugins import Plugin
 from interop._text import json_text
@@ -251,7 +251,7 @@ def test_drawings_hold_no_commands_of_others() -> None:
             Node(text, text, "ready", text, (text,), 1, text),
             Node("b", "b", "", "", (), 1, ""),
         )
-        links = (Link(text, "b", "shares", (text,)),)
+        links = (Arrow(text, "b", "shares", (text,)),)
         shown = Network((Group(text, nodes[:1]), Group("b", nodes[1:])), links)
         for drawing in (dot(shown), mermaid(shown)):
             assert list(_faults(drawing)) == []
