@@ -35,6 +35,7 @@ exclude_patterns = [
     "graph",
     "**/_benchmarks.md",
     "**/_device.md",
+    "**/_dlpack.md",
     "**/_outcomes.md",
     "**/_pairs.md",
 ]
