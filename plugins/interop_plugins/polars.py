@@ -694,7 +694,8 @@ def recast(series: pl.Series, *, dtype: str) -> pl.Series:
     cast = pl.Series(series.name, gather(series, dtype=dtype))
     if not series.null_count():
         return cast
-    return pl.select(pl.when(series.is_not_null()).then(cast)).to_series().alias(series.name)
+    valid = ~series.is_null()  # `is_not_null` would share the bitmap
+    return pl.select(pl.when(valid).then(cast)).to_series().alias(series.name)
 
 
 def cast_columns(frame: pl.DataFrame, *, columns: Mapping[str, str]) -> pl.DataFrame:
