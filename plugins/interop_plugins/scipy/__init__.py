@@ -42,7 +42,6 @@ from .dense import (
     dense_to_csr,
     numpy_fast_path,
     to_dense,
-    to_dense_in_fortran_order,
     to_dense_into,
 )
 from .describe import (
@@ -269,22 +268,15 @@ def _densifying() -> Iterable[Conversion]:
         "lil": Cost(1e-5, 4e9),
     }
     for layout in _LAYOUTS:
-        make = partial(
-            Conversion,
+        yield Conversion(
             f"scipy.{layout}",
             "numpy",
+            to_dense,
             takes=_VIEWABLE | UNCOALESCED,
             drops=UNCOALESCED,
-            cost=(cost := costs.get(layout, Cost(4e-6, 1.3e10, 6e10))),
-        )
-        fast_path = numpy_fast_path if layout == "csr" else None
-        yield make(function=to_dense, into=to_dense_into, fast_path=fast_path)
-        yield make(
-            function=to_dense_in_fortran_order,
-            adds=frozenset({"noncontiguous", "fortran"}),
-            # Never before the other, which callers expect who ask for no order.
-            cost=cost._replace(latency=cost.latency + 1e-6),
-            ndims=frozenset(range(2, 65)),
+            cost=costs.get(layout, Cost(4e-6, 1.3e10, 6e10)),
+            into=to_dense_into,
+            fast_path=numpy_fast_path if layout == "csr" else None,
         )
 
 

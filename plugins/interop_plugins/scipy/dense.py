@@ -15,7 +15,7 @@ from .describe import INDEX_CODES
 from .layouts import dok_to_coo, transpose_order
 
 if TYPE_CHECKING:
-    from typing import Any, Literal
+    from typing import Any
 
     from .describe import Array, Sparse
 
@@ -35,26 +35,17 @@ _PIECE = 2**20
 _SMALL = 2**22
 
 
-def to_dense(value: Sparse, order: Literal["C", "F"] = "C") -> Array:
+def to_dense(value: Sparse) -> Array:
     """Return the dense array; duplicates are summed, in the order in which they are stored."""
     import numpy as np
 
     checked(value)
     if value.format not in _DIVISIBLE or value.ndim != 2:
-        dense: Array = _as_coo(value).toarray(order=order)
+        dense: Array = _as_coo(value).toarray(order="C")
         return dense
-    if order == "F":
-        if value.format == "lil":  # whose transpose takes a detour
-            value = value.tocsr()
-        value = value.transpose()
     out = np.zeros(value.shape, value.dtype)
     _add(out, value, fresh=True)
-    return out.T if order == "F" else out
-
-
-def to_dense_in_fortran_order(value: Sparse) -> Array:
-    """Return what `to_dense` does, in Fortran order."""
-    return to_dense(value, "F")
+    return out
 
 
 def numpy_fast_path(value: Sparse) -> Any:
