@@ -120,7 +120,7 @@ WORK = {
         check(work, {times} // 2)
     """,
     "classes_made_on_the_way": """
-        from interop._planning import cache
+        from interop._execution import converter as cache
         cache._MOST = 4096  # the bound is made lower, to be reached soon
         def work(times):
             for n in range(times):
