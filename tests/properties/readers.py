@@ -55,6 +55,10 @@ def _torch(value: Any) -> np.ndarray:
     if value.layout is not torch.strided:
         return _compressed(value)
     name = str(value.dtype).removeprefix("torch.")
+    if name == "float4_e2m1fn_x2":  # two numbers a byte, the first in its lower half
+        pairs = value.view(torch.uint8).numpy()
+        halves = np.stack([pairs & 15, pairs >> 4], -1).reshape(*pairs.shape[:-1], -1)
+        return halves.view(dtype_of("float4_e2m1fn"))
     value = value.contiguous()
     bits = value.view(getattr(torch, f"uint{8 * value.element_size()}")) if _odd(name) else value
     return bits.numpy().view(dtype_of(name))
