@@ -130,7 +130,7 @@ LIARS = table(
     Liar(
         "marks_once",
         "Fails on functions that it has marked before.",
-        Caught("no trace", "no_trace", "fails on a function: TypeError"),
+        Caught("no trace", "no_trace", "fails on a function: TypeError", "mark of the NoTrace"),
         _grid(NoTrace(_mark_once)),
     ),
     Liar(
