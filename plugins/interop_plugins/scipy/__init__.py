@@ -61,6 +61,7 @@ from .layouts import (
     as_it_is,
     bsr_to_csr,
     canonicalize,
+    cast_elements,
     cast_matrix,
     coo_to_compressed,
     coo_to_dia,
@@ -183,6 +184,8 @@ def _tidying(layout: str) -> Iterable[Conversion]:
     taken["cost"] = Cost(1e-5, {"dok": 1e8, "lil": 1e9}.get(layout, 5e9))
     yield Copy(copy_matrix, **taken)
     yield Cast(cast_matrix, **taken)
+    if layout in _TIDY:
+        yield Cast(cast_elements, shares=True, **taken)
     # For dia it takes longer, because SciPy checks the offset of every diagonal.
     yield Drop("matrix", matrix_to_array, cost=Cost(3e-5 if layout == "dia" else 1e-5))
     if layout in _TIDY:

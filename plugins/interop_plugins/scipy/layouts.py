@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,13 @@ def copy_matrix(value: Sparse) -> Sparse:
 def cast_matrix(value: Sparse, *, dtype: str) -> Sparse:
     """Return a copy of a sparse matrix in another dtype, which is a matrix, too."""
     return _cast(value, dtype).asformat(value.format)
+
+
+def cast_elements(value: Sparse, *, dtype: str) -> Sparse:
+    """Return a sparse matrix in another dtype that shares the indices of one."""
+    result = copy(value)
+    result.data = _cast(value.data, dtype)
+    return result
 
 
 def _cast(value: Any, dtype: str) -> Any:
