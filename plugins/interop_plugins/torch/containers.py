@@ -17,7 +17,7 @@ def open_tensordict(value: Value) -> Branch | None:
     """Open a TensorDict or a tensorclass; what is no tensor in it is given as it was put in."""
     import tensordict
 
-    if not tensordict.is_tensor_collection(value) or tensordict.is_non_tensor(value):
+    if not _is_collection(value) or tensordict.is_non_tensor(value):
         return None
     names = list(value.keys())
     is_class = tensordict.is_tensorclass(value)
@@ -68,7 +68,17 @@ def open_graph(value: Value) -> Branch | None:
 
 def _is_held(value: Value) -> bool:
     """Tell whether a value is stored as tensors."""
-    import tensordict
     import torch
 
-    return isinstance(value, torch.Tensor) or tensordict.is_tensor_collection(value)
+    return isinstance(value, torch.Tensor) or _is_collection(value)
+
+
+def _is_collection(value: Value) -> bool:
+    """Return whether a value is a TensorDict or a tensorclass.
+
+    `tensordict.is_tensor_collection` would keep the class of every value that it was ever asked of.
+    """
+    import tensordict
+
+    is_class = getattr(type(value), "_is_tensorclass", False)
+    return is_class is True or isinstance(value, tensordict.TensorDictBase)
