@@ -34,9 +34,6 @@ from .question import Question, RouteOf
 from .step import Step, exported, hand_off
 
 _COPY = frozenset({"copy"})
-#: The traits of tables of which more is shared than numbers.
-_PARTS = frozenset({"not_numbers", "masked"})
-
 #: The only component that is shared if the offsets or indices are built anew.
 _VALUES = frozenset({"values"})
 
@@ -107,7 +104,8 @@ class ResolvedConversion:
         roles = target.components.roles.keys() - target.components.pack_copies
         if source.components is not None:  # what the source does not have is made
             roles &= source.components.roles.keys() - source.components.unpack_copies
-        return frozenset(roles)
+        cast = _VALUES if "dtype" in self.conversion.changes else frozenset()
+        return frozenset(roles - cast)
 
     def __getattr__(self, name: str) -> object:
         """Work out all the fields that only a search reads, when it first reads one of them."""
@@ -266,8 +264,8 @@ class ResolvedConversion:
         after = with_columns(spec, cast)
         after = after._replace(traits=self._traits(after))
         safe = request.consents or all(preserves(own, new) for own, new in cast.items())
-        # Columns that are not cast are shared, and so are the places of nulls.
-        aliases = cast.keys() != before or not _PARTS.isdisjoint(spec.traits)
+        # Columns that are not cast are shared; of those that are, nothing is.
+        aliases = cast.keys() != before or "not_numbers" in spec.traits
         effects = self.effects if safe else self.effects | {"narrow"}
         keywords: dict[str, object] = {"columns": request.by_column}
         yield self._made(spec, after, effects, keywords, aliases=aliases)

@@ -716,8 +716,17 @@ def cast_columns(frame: pl.DataFrame, *, columns: Mapping[str, str]) -> pl.DataF
             chosen = frame.select(pl.col(dtype)).iter_columns()
             casts += [recast(column, dtype=new) for column in chosen]
         else:
-            other = _dtype_named(new)
-            casts.append(pl.col(dtype).cast(other, strict=False, wrap_numerical=True))
+            to: dict[str, Any] = {
+                "dtype": _dtype_named(new),
+                "strict": False,
+                "wrap_numerical": True,
+            }
+            names = frame.select(pl.col(dtype)).columns
+            # A cast alone would share the bitmap, and `is_not_null` as well.
+            casts += [
+                pl.when(pl.col(name).is_null().not_()).then(pl.col(name).cast(**to))
+                for name in names
+            ]
     return frame.with_columns(casts)
 
 

@@ -166,7 +166,7 @@ def _check(value: Any, target: str, expected: np.ndarray) -> None:
     registry = interop.default._registry
     before = _bits(_numbers(value))
     route = interop.plan(value, to=target)
-    # Where one of both has no address, nothing is told of what they share.
+    # Of numbers that lie at no address, as those of lists do, and of none, nothing is told.
     lies = [extents(registry, x, None) for x in (value, interop.convert(value, to=target))]
     untold = set() if all(lies) else {None}
     for _ in range(3):  # from the second time on it may take a fast path
