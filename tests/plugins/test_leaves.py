@@ -11,10 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
-import tensordict
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -62,8 +60,10 @@ def test_leaves_without_numbers_pass_through_a_tree(name: str, to: str) -> None:
 
 
 # github.com/skjerns/mat7.3/issues/14
+@pytest.mark.extra("h5py")
 def test_null_datasets_pass_through_a_file(tmp_path: Path) -> None:
     """A dataset of HDF5 without a shape is an empty value, and the others are converted."""
+    h5py = import_module("h5py")
     with h5py.File(tmp_path / "some.h5", "w") as file:
         file["x"], file["e"] = np.ones(2), h5py.Empty("f4")
         tree = interop.convert_tree(file, to="torch")
@@ -259,19 +259,28 @@ def _tensors() -> dict[str, torch.Tensor]:
     return {"x": torch.ones(2), "y": torch.zeros(2)}
 
 
+def _tensordict(make: Callable[[Any], Any]) -> Callable[[], Any]:
+    return lambda: make(import_module("tensordict"))
+
+
 TENSORDICTS: dict[str, Callable[[], Any]] = {
-    "metadata": lambda: tensordict.TensorDict(
-        {**_tensors(), "m": tensordict.NonTensorData({"k": 1}, batch_size=[2])}, batch_size=[2]
+    "metadata": _tensordict(
+        lambda td: td.TensorDict(
+            {**_tensors(), "m": td.NonTensorData({"k": 1}, batch_size=[2])}, batch_size=[2]
+        )
     ),
-    "locked": lambda: tensordict.TensorDict(_tensors(), batch_size=[2]).lock_(),
-    "parameters": lambda: tensordict.TensorDictParams(tensordict.TensorDict(_tensors())),
-    "lazily stacked": lambda: tensordict.LazyStackedTensorDict(
-        tensordict.TensorDict({"x": torch.ones(2)}), tensordict.TensorDict({"x": torch.zeros(2)})
+    "locked": _tensordict(lambda td: td.TensorDict(_tensors(), batch_size=[2]).lock_()),
+    "parameters": _tensordict(lambda td: td.TensorDictParams(td.TensorDict(_tensors()))),
+    "lazily stacked": _tensordict(
+        lambda td: td.LazyStackedTensorDict(
+            td.TensorDict({"x": torch.ones(2)}), td.TensorDict({"x": torch.zeros(2)})
+        )
     ),
-    "named": lambda: tensordict.TensorDict(_tensors(), batch_size=[2], names=["batch"]),
+    "named": _tensordict(lambda td: td.TensorDict(_tensors(), batch_size=[2], names=["batch"])),
 }
 
 
+@pytest.mark.extra("tensordict")
 @pytest.mark.filterwarnings(
     "ignore::UserWarning", "ignore::DeprecationWarning", "ignore::FutureWarning"
 )

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import awkward as ak
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -23,6 +22,7 @@ ROWS = [VALUES[0:2], VALUES[2:6], VALUES[6:6]]
 LISTS = [row.tolist() for row in ROWS]
 
 pytestmark = pytest.mark.extra("tensorflow")
+ak = pytest.importorskip("awkward")
 
 
 def arrow(kind: Any = pa.ListArray, dtype: str = "int32") -> Any:
@@ -31,7 +31,7 @@ def arrow(kind: Any = pa.ListArray, dtype: str = "int32") -> Any:
     return kind.from_arrays(pa.array(OFFSETS.astype(dtype)), vectors)
 
 
-def awkward(content: Any) -> ak.Array:
+def awkward(content: Any) -> Any:
     """Return Awkward's rows of a content."""
     return ak.Array(ak.contents.ListOffsetArray(ak.index.Index64(OFFSETS), content))
 

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from PIL import Image
 
 import interop
 from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
@@ -338,6 +337,8 @@ def test_a_list_in_a_graph_stays_in_it() -> None:
 
 def images(mode: str, count: int, size: tuple[int, int] = (4, 3)) -> list[Any]:
     """Return images of Pillow's of one mode, which differ."""
+    from PIL import Image
+
     made = [Image.new(mode, size) for _ in range(count)]
     for n, image in enumerate(made):
         image.putpixel((n, 0), (n, 1, 2) if mode == "RGB" else n)
@@ -357,7 +358,13 @@ OTHERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("library", OTHERS)
+@pytest.mark.parametrize(
+    "library",
+    [
+        pytest.param(name, marks=pytest.mark.extra("PIL") if "images" in name else ())
+        for name in OTHERS
+    ],
+)
 @together("target", ["numpy", "torch"])
 @together("count", [1, 3])
 def test_lists_of_other_libraries_arrays_are_stacked_warm_as_cold(
@@ -403,6 +410,7 @@ def outcome(instance: interop.Interop, value: Any, target: str) -> Any:
     return str(result.dtype), result.tolist()
 
 
+@pytest.mark.extra("PIL")
 @pytest.mark.parametrize("kind", ODD_LISTS)
 def test_odd_lists_come_out_as_in_a_first_call(kind: str) -> None:
     """What plain lists have taught serves no list of anything else."""

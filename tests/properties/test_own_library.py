@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import awkward as ak
 import numpy as np
 import pandas as pd
 import pytest
@@ -107,8 +107,10 @@ def described(value: Any) -> Any:
     return value
 
 
-def with_parameter(layout: Any) -> ak.Array:
+def with_parameter(layout: Any) -> Any:
     """Return an array of Awkward's with a parameter and an attribute."""
+    import awkward as ak
+
     return described(ak.with_parameter(ak.Array(layout), "unit", "m"))
 
 
@@ -122,11 +124,18 @@ TORCH: dict[str, Any] = {
     "copy": lambda x: x.clone(),
     "cast": lambda x, dtype: x.to(getattr(torch, dtype)),
 }
+
+
+def of_awkward(x: Any) -> Any:
+    """Return the module of an array of Awkward's, which only some environments have."""
+    return sys.modules[type(x).__module__.partition(".")[0]]
+
+
 AWKWARD: dict[str, Any] = {
-    "knows": lambda x: (ak.parameters(x), dict(x.attrs)),
-    "numbers": lambda x: np.asarray(ak.flatten(x, axis=None)),
-    "copy": ak.copy,
-    "cast": ak.values_astype,
+    "knows": lambda x: (of_awkward(x).parameters(x), dict(x.attrs)),
+    "numbers": lambda x: np.asarray(of_awkward(x).flatten(x, axis=None)),
+    "copy": lambda x: of_awkward(x).copy(x),
+    "cast": lambda x, dtype: of_awkward(x).values_astype(x, dtype),
 }
 
 LIBRARIES: dict[str, Library] = {
@@ -170,10 +179,10 @@ LIBRARIES: dict[str, Library] = {
     "ragged rows of Awkward": Library(lambda: with_parameter([[1.0, 2.0], [3.0]]), **AWKWARD),
     "optional numbers of Awkward": Library(
         lambda: with_parameter([1.0, None]),
-        lambda x: (ak.parameters(x), dict(x.attrs), ak.is_none(x).tolist()),
-        lambda x: np.asarray(ak.drop_none(x)),
-        ak.copy,
-        ak.values_astype,
+        lambda x: (*AWKWARD["knows"](x), of_awkward(x).is_none(x).tolist()),
+        lambda x: np.asarray(of_awkward(x).drop_none(x)),
+        AWKWARD["copy"],
+        AWKWARD["cast"],
     ),
     **{
         f"a {layout}_matrix": Library(
@@ -194,7 +203,13 @@ def expected(library: Library, keywords: dict[str, Any]) -> Any:
     return library.copy(value)
 
 
-@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.extra("awkward") if "Awkward" in name else ())
+        for name in LIBRARIES
+    ],
+)
 def test_a_value_knows_what_its_own_library_s_copy_knows(name: str) -> None:
     """No keyword takes from a value what the library's own copy or cast leaves it."""
     library = LIBRARIES[name]
