@@ -205,7 +205,9 @@ class Transfer(NamedTuple):
         traits = spec.traits & MEMORY_TRAITS
         length = spec.size if spec.nnz is None else spec.nnz
         # All other arrays are small next to these: their true lengths would not change any choice.
-        shape = (length,) if role in ("values", "indices", "codes") else (1,)
+        shape: tuple[int, ...] = (length,) if role in ("values", "indices", "codes") else (1,)
+        if role == "values":  # what takes one axis alone would lose the others
+            shape += (1,) * (_axes_of_values(self.way.unpacking.layout, len(spec.shape)) - 1)
         nbytes = shape[0] * itemsize(dtype)
         return Spec(self.way.unpacking.format, dtype, spec.device, shape, traits, nbytes)
 
@@ -349,6 +351,13 @@ def _seconds(spec: Spec, steps: tuple[Step, ...]) -> float:
         return 0.0
     scale = spec.nbytes / max(1, steps[0].before.nbytes)
     return sum(step.latency + (step.seconds - step.latency) * scale for step in steps)
+
+
+def _axes_of_values(layout: str, axes: int) -> int:
+    """Return how many axes stored values have, with those of blocks, rows and batches."""
+    if layout in {"bsr", "bsc"}:
+        return axes + 1
+    return max(1, axes - 1) if layout in {"csr", "csc", "ragged"} else 1
 
 
 def _role_dtype(dtype: str, spec: Spec) -> str | None:

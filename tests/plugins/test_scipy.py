@@ -388,6 +388,22 @@ def instances():
     return [interop.Interop(costs=table) for table in tables]
 
 
+def test_blocks_keep_their_axes_whatever_steps_cost():
+    """No route of the values of blocks leads through what has one axis alone, which would lose two."""
+    for library in ("pyarrow", "polars", "jax", "mlx.core"):  # a route leads through what is there
+        pytest.importorskip(library)
+    declared = interop.Interop()
+    names = [one.key for one in declared.conversions()] + [one.name for one in declared.formats()]
+    value = sp.bsr_array(np.eye(4, dtype="uint8"), blocksize=(2, 2))
+    for seed in range(60):
+        rng = random.Random(seed)
+        costs = {n: (1e-6 * 100 ** rng.random(), 1e8 * 10 ** (3 * rng.random())) for n in names}
+        own = interop.Interop(costs={name: interop.Cost(*cost) for name, cost in costs.items()})
+        result = own.convert(value, to="scipy.bsr", dtype="int32")
+        assert (result.blocksize, result.dtype) == ((2, 2), np.int32)
+        assert (result.toarray() == np.eye(4)).all()
+
+
 #: Numbers of a dtype that are stored at one place, and the dtype to cast their sum to.
 SUMMED = [
     ([1.6, 1.6], "float64", "int32"),
