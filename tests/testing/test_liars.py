@@ -94,6 +94,8 @@ def test_liars_are_caught_by_the_check_of_their_lie(
 @pytest.mark.parametrize(("module", "fate"), _with(Caught))
 def test_findings_on_others_name_the_liar(module: str, fate: Caught, session: Session) -> None:
     """Everything but the declaration that lies is found to be true, or names the one that lies."""
+    if fate.check == "lifetime":
+        pytest.skip("whoever is given memory that went away may be found to share it")
     label = fate.promise.partition(": ")[2].partition(" if ")[0] or fate.promise
     words = fate.blamed or label
     blamed = [
