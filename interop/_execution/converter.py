@@ -24,7 +24,7 @@ from interop._model.spec import (
     spec_class,
 )
 from interop._model.typing import Value, ValueFunction
-from interop._planning.explain import explanation, nearest_refused
+from interop._planning.explain import explanation, nearest_refused, refusal
 from interop._planning.plan import Plan
 from interop._planning.planner import Planner
 from interop._planning.search import first
@@ -97,8 +97,8 @@ class Converter:
         self.learnt: dict[type, Fast] = {}
         #: The same without Python's own types, which count as arrays only outside of trees.
         self.leaves: dict[type, Fast] = {}
-        #: By class of spec; for classes that have no plan, the nearest routes, which are refused.
-        self.plans: dict[tuple[object, ...], Plan | list[Value]] = {}
+        #: By class of spec; for classes that have no plan, the reason.
+        self.plans: dict[tuple[object, ...], Plan | RefusedError] = {}
         #: Of which plans and types something was learnt, or nothing could be.
         self.asked: dict[tuple[Plan, type], bool] = {}
         self.resolve()
@@ -203,12 +203,12 @@ class Converter:
         plan = self.plans.get(key)
         if plan is None:
             return self._new_plan(key, spec)
-        if isinstance(plan, list):  # a caller may try every value, and go on without it
-            raise explanation(store.planner, spec, self.request, plan)
+        if isinstance(plan, RefusedError):  # a caller may try every value, and go on without it
+            raise refusal(spec, self.request, plan)
         return plan
 
     def _new_plan(self, key: tuple[object, ...], spec: Spec) -> Plan:
-        """Find a plan, or the nearest routes that are refused, and keep what was found."""
+        """Find a plan, or the reason why there is none, and keep what was found."""
         store, request = self.store, self.request
         registry, planner = store.registry, store.planner
         with store.engine.lock:
@@ -222,8 +222,9 @@ class Converter:
                 return self.plan(spec, installed=False)
             if route is None:
                 nearest = list(nearest_refused(searches, request))
-                store.keep(self.plans, key, nearest, version)
-                raise _logged(explanation(planner, spec, request, nearest))
+                reason = explanation(planner, typical, request, nearest)
+                store.keep(self.plans, key, reason, version)
+                raise _logged(refusal(spec, request, reason))
             steps = tuple(route[1])
             plan = Plan(typical, request, steps, warning=imaginary_loss_of(steps))
             kept = store.keep(self.plans, key, plan, version)
@@ -232,7 +233,7 @@ class Converter:
 
     def refuses(self, spec: Spec) -> bool:
         """Return whether values of a spec are known to be refused."""
-        return isinstance(self.plans.get(self.key(spec)), list)
+        return isinstance(self.plans.get(self.key(spec)), RefusedError)
 
     # ------------------------------------------------------------------ learning
 

@@ -14,7 +14,7 @@ from interop._model.log import log
 from interop._model.spec import Spec, shape_text
 from interop._model.text import listed, readable
 from interop._model.typing import Value
-from interop._planning.explain import explanation, nearest_refused
+from interop._planning.explain import explanation, nearest_refused, refusal
 from interop._planning.plan import FILLING, Note, Plan, StepDeclined, run
 from interop._planning.planner import Planner
 from interop._planning.search import first
@@ -208,7 +208,8 @@ class Engine:
                 if not nearest:
                     msg = f"cannot convert {start} to {request}: {_declined(reasons)}."
                     raise RefusedError(msg) from declined.reason
-                error = explanation(self._planner, spec, request, nearest)
+                reason = explanation(self._planner, spec, request, nearest)
+                error = refusal(spec, request, reason)
                 pronoun = "it" if len(reasons) == 1 else "them"
                 msg = f"{_declined(reasons)}. Without {pronoun}: {error}"
                 raise RefusedError(lines(msg.split("\n")), error.effects) from declined.reason

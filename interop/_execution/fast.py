@@ -274,7 +274,7 @@ def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, 
     Fast paths know no order, and no device but that of the value. They have only effects that are
     permitted by default, and where one plan writes nothing, the others write nothing either.
     """
-    names, _, device, copy, policy, _, division, order, columns = request
+    names, _, device, copy, policy, _, division, order, columns, _ = request
     effects = _SHARING if plan.zero_copy else Policy().permitted
     if division or order or not policy.permitted >= effects:
         return False

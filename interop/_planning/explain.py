@@ -12,7 +12,7 @@ from interop._model.spec import DIVISIONS, LABELLED, TRAITS, Spec, spec_kind
 from interop._model.text import counted_axes, keyword, keywords, listed
 from interop._recognition.installed import not_installed
 from interop._request.keywords import WRITABLE
-from interop._request.policy import adjusted, current_policy
+from interop._request.policy import adjusted
 from interop._request.request import Request
 from interop._text import lines
 from interop.errors import RefusedError
@@ -141,7 +141,7 @@ def _advice(effects: frozenset[str], request: Request, steps: list[Step]) -> str
         moves.append(f"leave out {keyword('forbid', word)}")
     # Without forbid= they need no allow= if permitted around the call, or consented to by dtype=.
     consented = {"narrow"} if request.dtype else set()
-    effects -= request.forbid & (current_policy().permitted | consented)
+    effects -= request.around | (request.forbid & consented)
     if effects:
         moves.append(f"pass {keywords(allow=effects, **_dtype_of_nulls(request, steps))}")
     if effects == {"narrow"} and steps and not request.dtype:
@@ -164,15 +164,24 @@ def _makes_zeros(steps: list[Step]) -> bool:
     return fills and facts is not None and facts.kind in "bui"
 
 
+def refusal(spec: Spec, request: Request, reason: RefusedError) -> RefusedError:
+    """Return the error to raise for a value, given the reason that holds for all of its class."""
+    first_line, *others = str(reason).split("\n")
+    subject = f"cannot convert {spec} to {request}"
+    return RefusedError(lines([f"{subject}{first_line}", *others]), reason.effects)
+
+
 def explanation(
     planner: Planner, spec: Spec, request: Request, nearest: list[Refused]
 ) -> RefusedError:
-    """Return the error to raise when there is no route, or none but the `nearest` refused ones."""
-    request_text = f"cannot convert {spec} to {request}"
+    """Return the reason why there is no route, or none but the `nearest` refused ones.
+
+    Its text continues that of `refusal`.
+    """
     if nearest:
         routes = (f"  - {line}" for line in _described(nearest, request))
         steps, effects = nearest[0]
-        text = [f"{request_text}; the nearest routes are refused:", *routes]
+        text = ["; the nearest routes are refused:", *routes]
         hints = _hints(planner.graph, spec)
         others = [hints[effect] for effect in sorted(effects & hints.keys())]
         is_cast = not request.dtype and steps[-1].after.dtype != spec.dtype
@@ -197,7 +206,7 @@ def explanation(
             moves.append(f"The safe way is another: {move}.")
         return RefusedError(lines([*text, *moves]), effects)
     obstacle = _without_labels(planner, spec, request) or _obstacle(planner, spec, request)
-    return RefusedError(lines(f"{request_text}: {obstacle}".split("\n")))
+    return RefusedError(lines(f": {obstacle}".split("\n")))
 
 
 def _without_labels(planner: Planner, spec: Spec, request: Request) -> str:

@@ -45,6 +45,8 @@ class Request(NamedTuple):
     columns : tuple of pairs of str, or None
         The dtypes of results by those of values, where a mapping or a kind names them: those of
         the columns of a table. None: `dtype` is for all columns of numbers.
+    around : frozenset of str
+        Those of `forbid` that are permitted around the call.
     """
 
     formats: tuple[str, ...]
@@ -56,6 +58,7 @@ class Request(NamedTuple):
     like: frozenset[str] = frozenset()
     order: OrderLike = None
     columns: tuple[tuple[str, str], ...] | None = None
+    around: frozenset[str] = frozenset()
 
     @property
     def by_column(self) -> dict[str, str]:
@@ -105,15 +108,17 @@ def resolved(
     it is divided.
     """
     dtype, device = keywords.dtype, keywords.device
+    forbid = effect_names(keywords.forbid, "forbid")
     request = Request(
         named_formats(registry, keywords.to),
         None if dtype is None else named_dtype(registry, dtype),
         None if device is None else named_device(registry, device),
         keywords.copy,
         adjusted(base, keywords.allow, keywords.forbid),
-        effect_names(keywords.forbid, "forbid"),
+        forbid,
         division,
         keywords.order,
+        around=forbid & base.permitted,
     )
     contradictory = request.forbidden_by_copy & effect_names(keywords.allow, "allow")
     if contradictory:

@@ -181,8 +181,29 @@ def test_equal_requests_share_their_plans(empty: Interop) -> None:
     assert empty._converters.converter(Keywords("b")) is not kept[0]
 
 
-def test_a_refusal_is_looked_for_once(empty: Interop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that tries copy=False for every value searches once, and each error is its own."""
+def test_advice_about_forbid_depends_on_the_block_around(empty: Interop) -> None:
+    """A refusal that is kept gives the advice for the policy in which the call is made."""
+    empty.register(toy("a"), toy("b"), copy("a", "b", effects={"copy", "drop_mask"}))
+    box, move = Box("a", [1.0]), "leave out forbid='drop_mask'"
+    for _ in range(2):
+        with pytest.raises(
+            interop.errors.RefusedError, match=f"{move} and pass allow={{'drop_mask'"
+        ):
+            empty.convert(box, to="b", forbid="drop_mask")
+        refused = pytest.raises(interop.errors.RefusedError, match=rf"{move}\.")
+        with interop.policy(allow="drop_mask"), refused:
+            empty.convert(box, to="b", forbid="drop_mask")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [({"copy": False}, r"\n.*copy_a_to_b"), ({"dtype": "float64"}, "nothing casts it")],
+    ids=str,
+)
+def test_a_refusal_is_looked_for_once(
+    empty: Interop, monkeypatch: pytest.MonkeyPatch, words: dict[str, Any], reason: str
+) -> None:
+    """A program that tries every value searches for the first, and each error is its own."""
     empty.register(toy("a"), toy("b"), copy("a", "b"))
     asked: list[Spec] = []
     searches = empty._planner.searches
@@ -192,15 +213,11 @@ def test_a_refusal_is_looked_for_once(empty: Interop, monkeypatch: pytest.Monkey
         return searches(spec, request)
 
     monkeypatch.setattr(empty._planner, "searches", counted)
-    with pytest.raises(
-        interop.errors.RefusedError, match=r"float32 \(5,\) on cpu.*\n.*copy_a_to_b"
-    ):
-        empty.convert(Box("a", [1.0] * 5), to="b", copy=False)
+    with pytest.raises(interop.errors.RefusedError, match=rf"float32 \(5,\) on cpu.*{reason}"):
+        empty.convert(Box("a", [1.0] * 5), to="b", **words)
     first = len(asked)
-    with pytest.raises(
-        interop.errors.RefusedError, match=r"float32 \(7,\) on cpu.*\n.*copy_a_to_b"
-    ):
-        empty.convert(Box("a", [1.0] * 7), to="b", copy=False)
+    with pytest.raises(interop.errors.RefusedError, match=rf"float32 \(7,\) on cpu.*{reason}"):
+        empty.convert(Box("a", [1.0] * 7), to="b", **words)
     assert len(asked) == first > 0
     empty.register(view("a", "b"))
     assert empty.convert(Box("a", [1.0] * 7), to="b", copy=False).kind == "b"
