@@ -33,7 +33,7 @@ from interop._request.policy import block, effect_names
 from interop.errors import BadRequestError, InteropError, RefusedError
 
 from .leaves import Located, is_array, is_list_of_numbers, is_of_numbers, reader
-from .tree import Tree
+from .tree import Tree, joined
 
 #: The names that lead to a leaf.
 _Path: TypeAlias = tuple[Any, ...]
@@ -100,6 +100,9 @@ def accepting(calls: Calls) -> Callable[..., Value]:
         except InteropError as error:
             __tracebackhide__ = True
             raise shortened(error)  # noqa: B904 - it is the same error
+        except (AttributeError, TypeError) as error:  # the function may have expected arrays
+            calls.remark(error, args, kwargs)
+            raise
 
     return accepted
 
@@ -306,6 +309,17 @@ class Calls:
             is_alone = len(args) == 1 and not kwargs
             self._keep(caller, (*args, *kwargs.values()), is_alone=is_alone)
         return result
+
+    def remark(self, error: Exception, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
+        """Add to an error of the function that an argument is a list, which was left as it is."""
+        paths = [*((0, place) for place in range(len(args))), *((1, name) for name in kwargs)]
+        for path, value in zip(paths, (*args, *kwargs.values()), strict=True):
+            if not self._lists and is_list_of_numbers(self.registry, value):
+                name = joined(_named(self.function, path))
+                error.add_note(
+                    f"{name} is a list, which {_name(self.function)} is given as it is; "
+                    "@interop.accepts(…, lists=True) makes an array of it, or pass an array."
+                )
 
     def _is_array(self, value: Value) -> bool:
         """Return whether a value among the arguments is converted."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from interop._execution.converter import Among, Converters
 from interop._execution.fast import Fast
-from interop._model.blame import shortened
+from interop._model.blame import is_misuse, misuse, shortened
 from interop._model.typing import SCALARS, TargetLike, Value
 from interop._request.keywords import Keywords, checked
 from interop._request.policy import Block, block
@@ -53,7 +53,7 @@ def fast_first(full: _Function) -> _Function:
     @wraps(full)
     def convert(  # noqa: PLR0912, PLR0917 - any function that it called would be noticeable
         self: Any,
-        x: Value,
+        x: Value = _NONE,
         /,
         to: TargetLike | None = None,
         excess: Any = _NONE,
@@ -61,6 +61,7 @@ def fast_first(full: _Function) -> _Function:
         device: Any = None,
         copy: Any = None,
         like: Any = None,
+        *more: Any,
         **others: Any,
     ) -> Value:
         try:
@@ -76,7 +77,8 @@ def fast_first(full: _Function) -> _Function:
                 or excess is not _NONE
             ):
                 if excess is not _NONE:
-                    return full(self, x, to, excess)  # which says that there is one too many
+                    __tracebackhide__ = True
+                    raise misuse(full, (self, x, to, excess, *more), others)
                 # A dict does not hash, so its items stand in the key.
                 named = dtype if type(dtype) is not dict else (dict, *dtype.items())
                 if not others and innermost is like is None and type(copy) in _COPIES:
@@ -123,8 +125,9 @@ def fast_first(full: _Function) -> _Function:
                 result = fast(x)
                 if result is not NotImplemented:
                     return result
-            if not others.keys() <= _OTHERS:
-                return full(self, x, to, **others)  # which says which one there is not
+            if x is _NONE or not others.keys() <= _OTHERS:
+                __tracebackhide__ = True
+                raise misuse(full, (self,) if x is _NONE else (self, x), others)
             keywords = Keywords(to, like, dtype, device, copy, **others)
             return converted(self._converters, x, keywords, key)
         except InteropError as error:
@@ -186,7 +189,12 @@ def small_first(full: _Function) -> _Function:
 
     @wraps(full)
     def convert_tree(
-        self: Any, tree: Value, /, to: TargetLike | None = None, *excess: Any, **keywords: Any
+        self: Any,
+        tree: Value = _NONE,
+        /,
+        to: TargetLike | None = None,
+        *excess: Any,
+        **keywords: Any,
     ) -> Value:
         try:
             key: Any = None
@@ -201,7 +209,8 @@ def small_first(full: _Function) -> _Function:
                 elif keywords.keys() <= _TREE and type(keywords.get("copy")) in _COPIES:
                     key = (convert_tree, to, *keywords.items())
             if key is None:
-                return full(self, tree, to, *excess, **keywords)
+                args = (self,) if tree is _NONE else (self, tree, to)
+                return full(*args, *excess, **keywords)
             try:
                 leaves = self._calls[key].leaves
             except KeyError:
@@ -219,6 +228,12 @@ def small_first(full: _Function) -> _Function:
         except InteropError as error:
             __tracebackhide__ = True
             raise shortened(error)  # noqa: B904 - it is the same error
+        except TypeError as error:
+            __tracebackhide__ = True
+            if not is_misuse(error):
+                raise
+            given = (self,) if tree is _NONE else (self, tree)
+            raise misuse(full, (*given, to, *excess) if excess else given, keywords) from None
 
     return cast(_Function, convert_tree)
 

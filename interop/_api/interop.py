@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from interop._execution.converter import Converter, Converters
-from interop._model.blame import brief
+from interop._model.blame import brief, misuse
 from interop._model.conversion import Conversion, Cost
 from interop._model.extension import Declaration
 from interop._model.spec import Spec, make_spec
@@ -73,6 +73,7 @@ class Interop:
     array([1, 2, 3])
     """
 
+    @brief
     def __init__(self, *, plugins: bool = True, costs: Mapping[str, Cost] | None = None) -> None:
         self._registry = registry = Registry(costs, plugins=plugins)
         self._planner = planner = Planner(registry, importable)
@@ -545,6 +546,7 @@ class Interop:
 
     # ------------------------------------------------------------------ what is registered
 
+    @brief
     def formats(self) -> Listing[DeclaredFormat]:
         """Return the formats that are registered, each with its plugin, distribution and state.
 
@@ -566,6 +568,7 @@ class Interop:
             for name, format_ in registry.formats.items()
         )
 
+    @brief
     def conversions(self) -> Listing[Declared]:
         """Return the conversions in force, each with its plugin, distribution and state.
 
@@ -593,6 +596,7 @@ class Interop:
 
         return Listing(map(entry, registry.conversions))
 
+    @brief
     def plugins(self) -> Listing[Plugin]:
         """Return the plugins that were found: their distributions, and whether they are loaded.
 
@@ -609,6 +613,7 @@ class Interop:
         """
         return Listing(self._registry.loaded().loader.plugins)
 
+    @brief
     def register(self, *declarations: Declaration) -> None:
         """Register formats, conversions and all other declarations of plugins at run time.
 
@@ -640,6 +645,7 @@ class Interop:
         with registry.loader.lock:
             registry.register(declarations)
 
+    @brief
     def conversion(
         self, source: str, target: str, **declaration: Any
     ) -> Callable[[_Function], _Function]:
@@ -672,6 +678,8 @@ class Interop:
         >>> [d.state for d in mine.conversions() if d.conversion.target == "mylib"]
         ['dormant']
         """
+        if not declaration.keys() <= {*Conversion._fields}:
+            raise misuse(Conversion, (source, target), declaration)
 
         def decorated(function: _Function) -> _Function:
             self.register(Conversion(source, target, function, **declaration))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from interop._model.blame import brief
 from interop._model.spec import Spec
 from interop._model.text import duration, readable, text_table
 from interop._model.typing import Value
@@ -126,6 +127,7 @@ class Trace(list[Receipt]):
     __repr__ = __str__
 
 
+@brief
 def trace(on_receipt: Callable[[Receipt], object] | None = None) -> Opening[Trace]:
     """Collect, inside a ``with`` block, a receipt of every conversion of this thread or task.
 

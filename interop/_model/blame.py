@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-from interop._text import excerpt, legible
+from interop._text import PART, excerpt, legible
 from interop.errors import DoesNotFitError, HandOffError, InteropError, PluginError
 
 from .provenance import Provenance
+from .text import listed, resembling
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -60,13 +61,75 @@ def brief(function: _Function) -> _Function:
 
     @wraps(function)
     def called(*args: Any, **keywords: Any) -> Any:
+        __tracebackhide__ = True
         try:
             return function(*args, **keywords)
         except InteropError as error:
-            __tracebackhide__ = True
             raise shortened(error)  # noqa: B904 - it is the same error
+        except TypeError as error:
+            if not is_misuse(error):
+                raise
+            raise misuse(function, args, keywords) from None
 
     return cast(_Function, called)
+
+
+def is_misuse(error: TypeError) -> bool:
+    """Return whether a function called by the one that catches an error does not take the call."""
+    trace = error.__traceback__
+    return trace is not None and trace.tb_next is None
+
+
+def misuse(
+    function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, object]
+) -> TypeError:
+    """Return the error to raise for a call of a public function that does not take its arguments.
+
+    Python's own names the method behind the function, counts the instance among the arguments, and
+    suggests no keyword in some versions.
+    """
+    from inspect import Parameter, signature  # imported for the first mistake
+
+    parameters = list(signature(function).parameters.values())
+    if parameters[:1] and parameters[0].name == "self":
+        parameters, args = parameters[1:], args[1:]
+    owner, _, method = function.__qualname__.rpartition(".")
+    name = owner if method == "__init__" else method
+    kinds = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
+    places = [p.name for p in parameters if p.kind <= Parameter.POSITIONAL_OR_KEYWORD]
+    nameless = [p.name for p in parameters if p.kind == Parameter.POSITIONAL_ONLY]
+    named = [p.name for p in parameters if p.kind in kinds]
+    needed = [p.name for p in parameters if p.name in places and p.default is p.empty]
+    call = f"write {name}({', '.join([*needed, '…'])})."
+    unnamed = [word for word in nameless if word in keywords]
+    unknown = [word for word in keywords if word not in {*named, *nameless}]
+    twice = [word for word in places[: len(args)] if word in keywords]
+    absent = [word for word in needed[len(args) :] if word not in keywords]
+    if unnamed:
+        text = f"{name} takes {unnamed[0]} without a keyword; {call}"
+    elif unknown and not any(p.kind == Parameter.VAR_KEYWORD for p in parameters):
+        text = f"{name} has no keyword {legible(unknown[0], PART)}=; {_meant(unknown[0], named)}"
+    elif len(args) > len(places):
+        taken = f"only {' and '.join(places)}" if places else "nothing"
+        rest = [word for word in named if word not in places]
+        move = f"name the others: {_as_keywords(rest)}." if rest else "leave out the rest."
+        text = f"{name} takes {taken} without a keyword; {move}"
+    elif twice:
+        text = f"{name} was given {twice[0]} twice; leave out {twice[0]}=."
+    else:
+        text = f"{name} was not given {' and '.join(absent)}; {call}"
+    return TypeError(text)
+
+
+def _meant(word: str, named: list[str]) -> str:
+    if not named:
+        return "leave it out."
+    meant = resembling(word, named)
+    return f"did you mean {_as_keywords(meant)}?" if meant else f"it has {_as_keywords(named)}."
+
+
+def _as_keywords(names: list[str]) -> str:
+    return listed((f"{name}=" for name in names), len(names))
 
 
 def is_signal(error: BaseException) -> bool:

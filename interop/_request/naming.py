@@ -210,7 +210,9 @@ def vocabulary(registry: Registry) -> dict[str, tuple[str, str]]:
     words |= {word: ("device", name) for word, name in NICKNAMES.items()}
     words |= {word: ("dtype", name) for word, name in DTYPE_WORDS.items()}
     types = [(t.replace(":", "."), f.name) for f in formats for t in (f.name, *f.types)]
-    others = [*types, *((type_.rpartition(".")[2], name) for type_, name in types)]
+    ends = [(type_.rpartition(".")[2], name) for type_, name in types]
+    # "tensor" is said for the first framework with a Tensor.
+    others = [*types, *((word, name) for end, name in ends for word in (end, end.casefold()))]
     return {word: ("to", name) for word, name in reversed(others)} | words
 
 
@@ -243,7 +245,8 @@ def _hint_of_type(registry: Registry, word: str) -> str:
     """Return what a plugin says of a type that a word, or the module that it names, leads to."""
     for format_ in registry.formats.values():
         for type_, hint in format_.limits.refusal_hints.items():
-            if word and ":" in type_ and f"{type_.replace(':', '.')}.".startswith(f"{word}."):
+            path = f"{type_.replace(':', '.')}.".casefold()
+            if word and ":" in type_ and path.startswith(f"{word}.".casefold()):
                 return hint
     return ""
 

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
-from interop._model.blame import shortened
+from interop._model.blame import brief
 from interop._model.effect import EFFECTS
 from interop._model.text import keyword, listed, suggestion
 from interop._model.typing import EffectNames
@@ -188,6 +188,7 @@ def set_default(policy: Policy) -> None:
     _default = policy
 
 
+@brief
 def policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Opening[Policy]:
     """Change, inside a ``with`` block, which effects conversions may have.
 
@@ -220,11 +221,7 @@ def policy(allow: EffectNames = (), forbid: EffectNames = ()) -> Opening[Policy]
     """
     allowed, forbidden = reusable(allow, "allow"), reusable(forbid, "forbid")
     base = current_policy()
-    try:
-        likely = adjusted(base, allowed, forbidden)  # here, so that mistakes show here
-    except BadRequestError as error:
-        __tracebackhide__ = True
-        raise shortened(error)  # noqa: B904 - it is the same error
+    likely = adjusted(base, allowed, forbidden)  # here, so that mistakes show here
 
     def change(outer: Block) -> Block:
         same = outer.policy is base

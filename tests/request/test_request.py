@@ -142,17 +142,6 @@ def test_a_function_shows_its_keywords_one_by_one(call: str) -> None:
     assert "forbid" in pydoc.render_doc(getattr(interop, call)).splitlines()[2]
 
 
-@pytest.mark.parametrize("call", KEYWORDS)
-def test_a_keyword_that_a_function_does_not_take_is_a_type_error(call: str) -> None:
-    """Python's own error names the function and the keyword, `out=` beside `convert` included."""
-    arguments = () if call in {"converter", "accepts"} else (np.arange(3.0),)
-    names = {"dype", "zzz", "out", "like", "stream"} - {*KEYWORDS[call].split()}
-    assert ("out" in names) is (call != "convert")
-    for name in names:
-        with pytest.raises(TypeError, match=rf"{call}\(\) got an unexpected .* '{name}'"):
-            getattr(interop, call)(*arguments, to="numpy", **{name: 1})
-
-
 class Once:
     """An iterable that may be gone through once."""
 

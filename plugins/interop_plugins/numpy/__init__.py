@@ -82,6 +82,9 @@ _ATTRIBUTED = frozenset({"subclass", "labelled"})
 _MEMORY = _VIEWABLE | _SWAPPED
 _TEXT = "x.astype(float) reads the numbers in the text."
 _RECORDS = "interop.convert_tree makes one array of each field; x['name'] is one field."
+_IMAGE = (
+    "Pillow's images are only read; PIL.Image.fromarray(interop.convert(x, to='numpy')) makes one."
+)
 _HINTS = {
     "drop_mask": "x.filled(...) says what stands for what is masked, and to='pandas' keeps the "
     "mask. The numbers under the mask count as others do with drop_mask.",
@@ -90,8 +93,7 @@ _HINTS = {
     "timedelta64": "x.astype('int64') counts its units; NaT is the least integer.",
     **dict.fromkeys(("[(", "{'names'", "(numpy.record"), _RECORDS),
     "void16": "x.view(ml_dtypes.bfloat16) makes numbers of bfloat16, which .npz files call void.",
-    "PIL.Image:Image": "Pillow's images are only read; "
-    "PIL.Image.fromarray(interop.convert(x, to='numpy')) makes one.",
+    **dict.fromkeys(("PIL.Image:Image", "pillow:Image"), _IMAGE),
     "not_numbers": "its elements are objects and no numbers; x.astype(float) reads the numbers in "
     "text, and x.tolist() makes a list.",
 }
