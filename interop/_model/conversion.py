@@ -104,8 +104,9 @@ class Conversion(NamedTuple):
     effects : set of str
         Its effects on every value. Three are added where they follow, declared or not: `densify`
         from a sparse format to a dense one, `materialize` from a lazy one to one that is not, and
-        `transfer` if it changes the device. `narrow`, `alias_immutable`, `share_readonly`,
-        `host_round_trip` and `drop_labels` follow from the specs and must not be declared.
+        `transfer` if it changes the device, unless it `shares`. `narrow`, `alias_immutable`,
+        `share_readonly`, `host_round_trip` and `drop_labels` follow from the specs and must not be
+        declared.
     cost : Cost
         How long it takes.
     dtypes : set of str or None
@@ -113,7 +114,8 @@ class Conversion(NamedTuple):
         beginning of the names of dtypes that are not of numbers, after which ``$`` stands:
         ``"<U"``, ``"datetime64[ns]$"``.
     devices : set of str or None
-        Device types it takes, by default the host alone; None: all.
+        Device types it takes, by default the host alone; None: all. ``"cuda_host"`` in place of
+        ``"cpu"`` is page-locked memory alone, for requests that name it.
     requires : set of str
         Traits the value must have.
     drops : set of str
@@ -136,7 +138,8 @@ class Conversion(NamedTuple):
     index_dtypes : set of str or None
         Index dtypes of a sparse array that it takes; None: all.
     shares : bool or None
-        Whether the result shares memory with the value. None: it does unless an effect writes.
+        Whether the result shares memory with the value. None: it does unless an effect writes. With
+        a change of the device, True is for two devices that reach the same memory.
     shares_only : set of str
         If there are any: the result shares memory only where the value has one of these traits, as
         a table that has columns of some kinds.

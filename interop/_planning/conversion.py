@@ -154,10 +154,14 @@ class ResolvedConversion:
         return (
             self.requires <= spec.traits <= self.takes
             and (spec.element in self.dtypes or self._takes_any_dtype(spec))
-            and (self.devices is None or device_type(spec.device) in self.devices)
+            and self._reaches(spec.device)
             and (self.ndims is None or len(spec.shape) in self.ndims)
             and (index_dtypes is None or spec.index_dtype in index_dtypes)
         )
+
+    def _reaches(self, device: str) -> bool:
+        """Return whether it takes values on a device."""
+        return self.devices is None or device in self.devices or device_type(device) in self.devices
 
     def _takes_any_dtype(self, spec: Spec) -> bool:
         """Return whether the dtype of a value does not matter, since it is only nominal.
@@ -180,7 +184,7 @@ class ResolvedConversion:
             return f"it does not take values with the trait {trait_text(trait)}"
         if dtype not in self.dtypes and not self._takes_any_dtype(spec):
             return f"it does not take {dtype}"
-        if self.devices is not None and device_type(spec.device) not in self.devices:
+        if self.devices is not None and not self._reaches(spec.device):
             return f"it takes data on {', '.join(sorted(self.devices))}, not on {spec.device}"
         if self.ndims is not None and axes not in self.ndims:
             return f"it does not take arrays of {counted_axes(axes)}"
@@ -212,6 +216,8 @@ class ResolvedConversion:
                     yield self._step(spec, dtype, carrier, device, question, division)
 
     def _devices(self, spec: Spec, question: Question) -> Iterable[str]:
+        if PAGE_LOCKED in (self.devices or ()) and PAGE_LOCKED not in question.devices:
+            return ()  # who wants page-locked memory names it
         if "device" not in self.conversion.changes:
             # Fresh memory of the host is ordinary memory.
             home = self.target.home(ordinary(spec.device) if self.writes else spec.device)

@@ -16,10 +16,12 @@ WRITE_LOCKS = frozenset({"readonly", "immutable"})
 def complete(conversion: Conversion, source: Format, target: Format) -> Conversion:
     """Return a conversion with the effects that follow from its formats, and from its `changes`.
 
+    One that shares memory between devices that reach the same moves no bytes.
     A wrapper as the target adds neither `densify` nor `materialize`: it is as sparse and as lazy as
     the value in it.
     """
-    effects = {"transfer"} if "device" in conversion.changes else set()
+    moves = "device" in conversion.changes and not conversion.shares
+    effects = {"transfer"} if moves else set()
     if target.wrapper is None:
         if source.is_sparse and target.is_dense:
             effects.add("densify")

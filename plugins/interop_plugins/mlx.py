@@ -18,12 +18,15 @@ from typing import TYPE_CHECKING, Any
 from interop.errors import HandOffError
 from interop.kit import (
     COPY,
+    CPU,
+    DEVICE,
     DTYPE,
     EMPTY,
     INTEGERS,
     REALS,
     CapsuleProducer,
     CastErrors,
+    CheckedProducer,
     MemoryAt,
     checked_export,
     export,
@@ -51,6 +54,7 @@ from interop.plugin.advanced import Advanced
 if TYPE_CHECKING:
     import mlx.core as mx
     import numpy as np
+    from torch import Tensor
 
     NumpyArray = np.ndarray[Any, Any]
     NumpyDtype = np.dtype[Any]
@@ -69,6 +73,7 @@ _STUCK = frozenset({"traced", "uncomputed"})
 #: DLPack's numbers of the host and of Apple's devices, which share the host's memory.
 _DLPACK_CPU, _DLPACK_METAL = 1, 8
 _HOST = frozenset({_DLPACK_CPU, _DLPACK_METAL})
+_METAL = frozenset({_DLPACK_METAL})
 
 #: The dtypes that numpy.from_dlpack does not take; None stands for a dtype not yet seen.
 _UNKNOWN_TO_NUMPY = frozenset({None, "bfloat16"})
@@ -146,6 +151,18 @@ def _conversions() -> Iterator[Conversion]:
         "mlx", "numpy", to_numpy, takes=shared, cost=Cost(2e-6), fast_path=numpy_fast_path
     )
     yield from _from_numpy()
+    yield from _metal()
+
+
+def _metal() -> Iterator[Conversion]:
+    """Yield the hand-offs from and to torch on Apple's GPU, which has the memory of the host.
+
+    Nobody has run them on such a machine: the tests have stand-ins for it.
+    """
+    share = partial(Conversion, changes=DEVICE, shares=True, adds=_IMMUTABLE, cost=Cost(5e-5))
+    share = partial(share, takes=_IMMUTABLE | {"noncontiguous", "broadcast"}, dtypes=_DTYPES)
+    yield share("torch", "mlx", from_mps, devices={"mps"}, result=Result(devices=CPU))
+    yield share("mlx", "torch", to_mps, adds=EMPTY, result=Result(devices={"mps"}))
 
 
 def _from_numpy() -> Iterator[Conversion]:
@@ -378,6 +395,36 @@ def _mlx_dtype(dtype: NumpyDtype) -> mx.Dtype:
     mlx_dtype: mx.Dtype = mx.bool_ if dtype.kind == "b" else getattr(mx, dtype.name)
     dtype_name(mlx_dtype)
     return mlx_dtype
+
+
+# ---------------------------------------------------------------------- on Apple's GPU
+
+
+def from_mps(value: Tensor, *, device: str) -> mx.array:
+    """Return an array over the memory of a tensor on MPS, once torch has written that."""
+    import mlx.core as mx
+    import torch
+
+    torch.mps.synchronize()  # DLPack's streams are not Metal's
+    try:
+        return mx.from_dlpack(CheckedProducer(value, device_types=_METAL), copy=False)
+    except _HAND_OFF_ERRORS as reason:
+        msg = f"MLX does not share the memory of torch on MPS here: {reason}"
+        raise Declined(msg) from reason
+
+
+def to_mps(value: mx.array, *, device: str) -> Tensor:
+    """Return a tensor on MPS over the memory of an array, once MLX has computed that."""
+    import mlx.core as mx
+    from torch.utils.dlpack import from_dlpack
+
+    mx.eval(value)
+    try:
+        tensor: Tensor = from_dlpack(CheckedProducer(value, device_types=_METAL))
+    except _HAND_OFF_ERRORS as reason:
+        msg = f"torch does not share the memory of MLX on MPS here: {reason}"
+        raise Declined(msg) from reason
+    return tensor
 
 
 # ---------------------------------------------------------------------- within MLX

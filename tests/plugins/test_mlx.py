@@ -437,3 +437,87 @@ def test_an_axis_of_one_element_may_go_backwards(shape: tuple[int, ...]) -> None
     assert isinstance(result, mx.array)
     assert np.array(result).tobytes() == array.tobytes()
     assert result.shape == shape
+
+
+# ------------------------------------------------------------------ Apple's GPU
+
+#: A machine of Apple's that is none: torch's tensors say that they lie on MPS, MLX's arrays that
+#: they lie on Metal, and what either library would do there notes it, and copies.
+ON_APPLE = """
+    import sys
+    import mlx.core as mx, numpy as np, torch
+    import interop, interop_plugins.torch
+    description = sys.modules["interop_plugins.torch.describe"]
+
+    events, metal = [], (8, 0)
+    description._devices[torch.device("cpu")] = "mps:0"
+    torch.mps.synchronize = lambda: events.append("torch has written")
+    torch.Tensor.__dlpack_device__ = lambda tensor: metal
+    compute = mx.eval
+    mx.eval = lambda *arrays: (events.append("MLX has computed"), compute(*arrays))
+
+    def imported(producer, **keywords):
+        assert producer.__dlpack_device__() == metal
+        events.append(("shared with MLX", keywords))
+        capsule = producer.__dlpack__(max_version=(1, 3))
+        return mx.array(np.from_dlpack(Capsule(capsule)))
+
+    class Capsule:
+        def __init__(self, capsule): self.capsule = capsule
+        def __dlpack__(self, **_): return self.capsule
+        def __dlpack_device__(self): return 1, 0
+
+    mx.from_dlpack = imported
+"""
+
+
+def test_tensors_on_mps_are_shared_with_mlx(in_subprocess):
+    """MLX gets the memory of torch on Apple's GPU, for which torch's writes are waited for."""
+    in_subprocess(
+        ON_APPLE
+        + """
+    tensor = torch.arange(6.0).reshape(2, 3)
+    for keywords in ({}, {"copy": False}):
+        assert np.array(interop.convert(tensor, "mlx", **keywords)).tolist() == tensor.tolist()
+        assert events == ["torch has written", ("shared with MLX", {"copy": False})], events
+        events.clear()
+    assert not interop.plan(tensor, "mlx").effects
+    """
+    )
+
+
+def test_arrays_of_mlx_are_shared_with_torch_on_mps(in_subprocess):
+    """torch gets the memory of MLX on Apple's GPU, once MLX has computed it."""
+    in_subprocess(
+        ON_APPLE
+        + """
+    import torch.utils.dlpack
+    share = torch.utils.dlpack.from_dlpack
+
+    def adopted(producer):
+        assert producer.__dlpack_device__() == metal
+        events.append("shared with torch")
+        return share(producer.__dlpack__(max_version=(1, 0)))
+
+    torch.utils.dlpack.from_dlpack = adopted
+    array = mx.arange(3) + 1
+    mx.array.__dlpack_device__ = lambda array: metal
+    for keywords in ({}, {"copy": False}):
+        tensor = interop.convert(array, "torch", device="mps", **keywords)
+        assert tensor.tolist() == [1, 2, 3]
+        assert events == ["MLX has computed", "shared with torch"], events
+        events.clear()
+    """
+    )
+
+
+def test_where_mlx_does_not_share_the_other_way_is_gone(in_subprocess):
+    """What an older MLX refuses is copied over the host, as it was before."""
+    in_subprocess(
+        ON_APPLE
+        + """
+    del mx.from_dlpack
+    torch.Tensor.cpu = lambda tensor: tensor.clone()
+    assert interop.convert(torch.arange(3), "mlx").tolist() == [0, 1, 2]
+    """
+    )

@@ -6,6 +6,7 @@ torch is told that it has CUDA, and its page-locked memory is ordinary memory th
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,87 @@ def test_a_page_locked_out_is_written_into(locked: Callable[..., Any]) -> None:
     array = np.zeros(2, "float32")
     interop.convert(locked([5.0, 6.0]), out=array)
     assert array.tolist() == [5.0, 6.0]
+
+
+@pytest.fixture
+def reader(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """A stand-in for JAX with a device; what it was handed, by DLPack's device.
+
+    JAX calls its arrays there ``pinned_host``, and takes them from 0.12 on.
+    """
+    jax = pytest.importorskip("jax", reason="jax is not installed here")
+    from interop_plugins.jax import describe
+
+    share, handed = jax.dlpack.from_dlpack, []
+
+    def from_dlpack(producer: Any) -> Any:
+        kind, index = producer.__dlpack_device__()
+        handed.append((int(kind), index))
+        capsule = producer.__dlpack__(stream=None)
+        host = SimpleNamespace(__dlpack__=lambda **_: capsule, __dlpack_device__=lambda: (1, 0))
+        return share(host)
+
+    monkeypatch.setattr(jax.dlpack, "from_dlpack", from_dlpack)
+    traits = frozenset({"immutable", "host_memory"})
+    monkeypatch.setattr(describe, "place", lambda sharding: ("cuda_host", traits))
+    return handed
+
+
+def test_jax_shares_page_locked_memory_with_who_asks_for_it(
+    locked: Callable[..., Any], reader: list[tuple[int, int]]
+) -> None:
+    """``device="cuda_host"`` hands a page-locked tensor to JAX as it is, or one that is made so."""
+    tensor = locked(torch.arange(12.0).reshape(3, 4))
+    for keywords in ({}, {"copy": False}):
+        result = interop.convert(tensor, to="jax", device="cuda_host", **keywords)
+        assert result.unsafe_buffer_pointer() == tensor.data_ptr()
+        assert np.array_equal(np.asarray(result), tensor.numpy())
+        assert interop.spec(result).device == "cuda_host"
+    assert reader == [(3, 0), (3, 0)]
+    ordinary = np.arange(3, dtype="float32")
+    result = interop.convert(ordinary, to="jax", device="cuda_host")
+    assert np.asarray(result).tolist() == [0, 1, 2]
+    assert reader[2:] == [(3, 0)]
+    with pytest.raises(RefusedError, match="copy=False"):
+        interop.convert(ordinary, to="jax", device="cuda_host", copy=False)
+
+
+def test_jax_copies_page_locked_memory_for_all_others(locked: Callable[..., Any]) -> None:
+    """JAX reads when it computes, and the memory may be written again before, so it is copied."""
+    pytest.importorskip("jax", reason="jax is not installed here")
+    tensor = locked([1.0, 2.0])
+    for device in (None, "cpu"):
+        result = interop.convert(tensor, to="jax", device=device)
+        tensor.zero_()
+        assert np.asarray(result).tolist() == [1.0, 2.0]
+        tensor.copy_(torch.tensor([1.0, 2.0]))
+
+
+def test_jax_without_a_device_says_so(locked: Callable[..., Any]) -> None:
+    """A JAX that has no device, or is too old, refuses with its own reason."""
+    jax = pytest.importorskip("jax", reason="jax is not installed here")
+    if jax.default_backend() != "cpu":
+        pytest.skip("JAX has a device here")
+    with pytest.raises(RefusedError, match="JAX does not share page-locked memory here"):
+        interop.convert(locked([1.0]), to="jax", device="cuda_host")
+
+
+def test_arrays_in_the_host_memory_of_a_device_go_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """JAX's ``pinned_host`` is page-locked memory of the host, which is moved to the device."""
+    jax = pytest.importorskip("jax", reason="jax is not installed here")
+    from interop_plugins.jax import dense, describe
+
+    device = jax.devices("cpu")[0]
+    place = jax.sharding.SingleDeviceSharding(device, memory_kind="pinned_host")
+    value = jax.device_put(np.arange(3, dtype="float32"), place)
+    monkeypatch.setattr(describe, "_device_name", lambda device: "cuda:0")
+    monkeypatch.setattr(dense, "_device", lambda name: device)
+    monkeypatch.setattr(describe, "place", describe.place.__wrapped__)
+    spec = interop.spec(value)
+    assert (spec.device, spec.traits) == ("cuda_host", {"immutable", "host_memory"})
+    moved = interop.convert(value, to="jax", device="cuda:0")
+    assert moved.sharding.memory_kind == "device"
+    assert np.asarray(moved).tolist() == [0, 1, 2]
 
 
 def test_others_have_it_as_the_host(locked: Callable[..., Any]) -> None:

@@ -225,6 +225,7 @@ def _chunkwise(source: str, target: str) -> Conversion:
         effects = EMPTY if densifies else COPY
         return make(effects=effects, result=Result(index_dtype=index_dtype))
     return make(
+        effects={"transfer"},
         devices=_devices(source),
         changes=DEVICE,
         result=Result(devices=_devices(target), index_dtype=index_dtype),

@@ -53,6 +53,7 @@ _IMMUTABLE, _SHARDED = frozenset({"immutable"}), frozenset({"sharded"})
 _REPLICATED, _DISTRIBUTED = frozenset({"replicated"}), frozenset({"distributed"})
 _SEVERAL = _SHARDED | _REPLICATED | _DISTRIBUTED
 _GATHER = frozenset({"gather"})
+_HOST_MEMORY = frozenset({"host_memory"})
 _GAPS, _UNCOALESCED = frozenset({"noncontiguous"}), frozenset({"uncoalesced"})
 #: The traits of an array on one device that holds its own elements.
 _PLAIN = _IMMUTABLE | _GAPS
@@ -63,6 +64,7 @@ _DEVICES = ("cpu", "cuda", "rocm", "tpu")
 _ACCELERATORS = frozenset(_DEVICES) - CPU
 #: The devices whose memory DLPack hands over.
 _DLPACK_DEVICES = frozenset({"cuda", "rocm"})
+_PAGE_LOCKED = frozenset({"cuda_host"})
 
 _TORCH_DTYPES = DLPACK_DTYPES - {"float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz"}
 #: The real dtypes that NumPy casts, and all dtypes that it casts nearly at the speed of memory.
@@ -124,14 +126,14 @@ def _formats() -> Iterator[Format]:
         dtypes=describe.DTYPES,
         devices=_DEVICES,
         limits=_LIMITS,
-        carries=_IMMUTABLE | _SEVERAL | _GAPS | {"traced", "host_memory"},
+        carries=_IMMUTABLE | _SEVERAL | _GAPS | _HOST_MEMORY | {"traced"},
         exports={"dlpack": DLPACK_DTYPES},
         requires="jax",
         install=_INSTALL,
         unary=tuple(_within_jax()),
         memory=describe.memory,
         fast_path=describe.unless_deleted,
-        advanced=_ADVANCED._replace(offers={"dlpack": offers.offer}),
+        advanced=_ADVANCED._replace(offers={"dlpack": offers.offer}, page_locked=True),
     )
     yield Format(
         "jax.ref",
@@ -341,6 +343,19 @@ def _others_to_jax() -> Iterator[Conversion]:
         cost=Cost(3.6e-5),  # of memory on an H200
         name="jax_from_dlpack",
     )
+    # JAX reads the memory when it computes, and nothing orders that behind later writes to it. So
+    # it is shared with those who ask for page-locked memory, and copied for all others.
+    yield Conversion(
+        "dlpack",
+        "jax",
+        dense.from_page_locked,
+        dtypes=DLPACK_DTYPES,
+        devices=_PAGE_LOCKED,
+        takes=_IMMUTABLE,
+        adds=_IMMUTABLE | _HOST_MEMORY,
+        cost=Cost(3.6e-5),  # as of a device's memory
+        name="jax_from_page_locked",
+    )
     yield Conversion(
         "dlpack",
         "jax",
@@ -365,6 +380,13 @@ def _within_jax() -> Iterator[Conversion]:
         yield from _anywhere(Copy(dense.copy, requires=requires, cost=host, **fields), device)
         yield from _anywhere(Cast(dense.cast, requires=requires, cost=host, **fields), device)
     yield Move(dense.move, **fields)
+    yield Move(
+        dense.from_host_memory,
+        _ACCELERATORS,
+        requires=_HOST_MEMORY,
+        drops=_HOST_MEMORY,
+        **fields,
+    )
     yield Move(dense.gather_there, requires=_SHARDED, drops=_SHARDED, **fields)
     yield Drop("replicated", dense.replica, cost=Cost(2e-5), **fields)
 

@@ -46,6 +46,8 @@ _HAND_OFF_ERRORS = (BufferError, ValueError, RuntimeError, TypeError, AttributeE
 
 #: DLPack's numbers of CUDA's and ROCm's own memory: JAX takes no managed memory.
 _DEVICE_TYPES = frozenset({2, 10})
+#: DLPack's numbers of page-locked memory of the host, CUDA's and ROCm's.
+_PAGE_LOCKED = frozenset({3, 11})
 
 #: By narrow dtype, the integer that carries its bits, and its name; filled when it is first met.
 _carriers: dict[NumpyDtype, tuple[str, str]] = {}
@@ -427,6 +429,21 @@ def from_dlpack(value: object) -> Array:
     return array
 
 
+def from_page_locked(value: object) -> Array:
+    """Return an array over page-locked memory of the host, where JAX has a device that reads it."""
+    import jax
+
+    dtypes = DLPACK_DTYPES - unsupported_now()
+    producer = CheckedProducer(value, alignment=BLOCK, dtypes=dtypes, device_types=_PAGE_LOCKED)
+    try:
+        array: Array = jax.dlpack.from_dlpack(producer)
+    # Before 0.12 JAX raises TypeError, and without the device RuntimeError.
+    except (HandOffError, TypeError, RuntimeError) as reason:
+        msg = f"JAX does not share page-locked memory here: {reason}"
+        raise Declined(msg) from reason
+    return array
+
+
 def copy_from_dlpack(value: object) -> Array:
     """Return an array over a copy that the producer's own framework makes, where JAX can take it.
 
@@ -483,4 +500,14 @@ def move(value: Array, *, device: str) -> Array:
     if value.devices() == {target}:  # it was a replica, of which only the type of device was known
         return value.copy()
     moved: Array = jax.device_put(value, target)
+    return moved.block_until_ready()
+
+
+def from_host_memory(value: Array, *, device: str) -> Array:
+    """Return an array of an accelerator's host memory on a device, complete on return."""
+    import jax
+    from jax.sharding import SingleDeviceSharding
+
+    place = SingleDeviceSharding(_device(device), memory_kind="device")
+    moved: Array = jax.device_put(value, place)
     return moved.block_until_ready()

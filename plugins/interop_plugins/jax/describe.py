@@ -115,6 +115,9 @@ def place(sharding: Sharding) -> tuple[str, frozenset[str]]:
         traits.add(_division(sharding))
     if not name.startswith("cpu") and sharding.memory_kind not in (None, "device"):
         traits.add("host_memory")
+        # What lies there is page-locked. (A TPU's host memory is its own.)
+        if sharding.memory_kind == "pinned_host" and name.startswith(("cuda:", "rocm:")):
+            name = "cuda_host"
     return name, frozenset(traits)
 
 
