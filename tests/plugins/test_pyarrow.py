@@ -9,7 +9,8 @@ import torch
 
 import interop
 from interop.errors import BadRequestError, RefusedError
-from interop_plugins.pyarrow import describe, dtypes
+from interop.kit import address
+from interop_plugins.pyarrow import dense, describe, dtypes
 from tests.cases import together
 from tests.plugins.values import data, same, start
 
@@ -37,6 +38,25 @@ def filled(name):
     expected = numbers(name)
     expected[1::2] = np.nan if name.startswith("float") else 0
     return expected
+
+
+@pytest.mark.parametrize("has_dlpack", [True, False])
+def test_plain_arrays_are_shared_by_what_the_installed_version_has(monkeypatch, has_dlpack):
+    """PyArrow's own consumer of DLPack, and what is made of a buffer before 26, give the same."""
+    if has_dlpack and not hasattr(pa.Array, "from_dlpack"):
+        pytest.skip(f"PyArrow {pa.__version__} does not consume DLPack")
+    types, from_dlpack, *rest = dense._constructors()
+    monkeypatch.setattr(
+        dense, "_constructors", lambda: (types, from_dlpack if has_dlpack else None, *rest)
+    )
+    for name in sorted(dtypes.NUMBERS):
+        for length in (0, 1, 6):
+            values = numbers(name)[:length]
+            values.flags.writeable = length != 1
+            result = dense.array_fast_path(values)
+            assert result.type == dtypes.arrow_type(name)
+            assert (result.null_count, result.to_pylist()) == (0, values.tolist())
+            assert not length or result.buffers()[1].address == address(values)
 
 
 # ------------------------------------------------------------------ describing
