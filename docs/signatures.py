@@ -20,6 +20,7 @@ import interop_plugins
 from interop._api.inspection import Inspection
 from interop._model.device import PAGE_LOCKED
 from interop._model.dtype import DTYPES, KINDS, SPELLINGS
+from interop._request.naming import named
 
 from .parts import filled, store_or_print
 
@@ -115,9 +116,9 @@ def results() -> list[Results]:
     registry = Inspection(interop.default).registry
     by_types: dict[tuple[str, ...], list[str]] = {}
     for word in words():
-        types = [type_ for name in registry.named(word) for type_ in _types(name)]
+        types = [type_ for name in named(registry, word) for type_ in _types(name)]
         by_types.setdefault(tuple(dict.fromkeys(types)), []).append(word)
-    found = [Results(types, tuple(named)) for types, named in by_types.items()]
+    found = [Results(types, tuple(names)) for types, names in by_types.items()]
     return sorted(found, key=_place)
 
 

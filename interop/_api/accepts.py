@@ -29,6 +29,7 @@ from interop._model.typing import SCALARS, Value, ValueFunction
 from interop._planning.goals import keeps_elements
 from interop._registry.registry import Registry
 from interop._request.keywords import Keywords
+from interop._request.naming import named
 from interop._request.policy import block, effect_names
 from interop.errors import BadRequestError, InteropError, RefusedError
 
@@ -149,7 +150,7 @@ def annotated_target(registry: Registry, function: Callable[..., Value]) -> str:
     with suppress(NameError):  # a name may be imported for type checkers alone
         annotations = get_annotations(function, eval_str=True)
     types = [get_origin(kind) or kind for kind in annotations.values() if kind is not None]
-    targets = {name for kind in types for name in registry.named(kind)}
+    targets = {name for kind in types for name in named(registry, kind)}
     if len(targets) != 1:
         msg = (
             f"the annotations of {_name(function)} do not name one array type; name the "
@@ -302,7 +303,7 @@ class Calls:
         if not own:  # lists name no framework to which the result could go back
             return caller.one_way()
         if self._grad:
-            framework = registry.named(self._keywords.to)[0].partition(".")[0]
+            framework = named(registry, self._keywords.to)[0].partition(".")[0]
             return caller.differentiated(framework)
         result = caller.plain()
         if self._has_one_request:
@@ -347,7 +348,7 @@ class Calls:
 
     def _cut(self, spec: Spec, way: str) -> str:
         """Say that a call would cut a history, and what author and caller can do about it."""
-        target = self.registry.named(self._keywords.to)[0]
+        target = named(self.registry, self._keywords.to)[0]
         able = [autodiff.format for autodiff in self.registry.autodiffs]
         keeps = "grad=True to keep it"
         if self._grad:

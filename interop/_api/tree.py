@@ -23,7 +23,7 @@ from interop._model.blame import is_signal
 from interop._model.extension import Branch, Container
 from interop._model.typing import SCALARS, Value
 from interop._recognition.classes import imported
-from interop._recognition.recognition import is_like_mapping
+from interop._recognition.unknown import is_like_mapping
 from interop._text import legible
 from interop.errors import BadRequestError, DoesNotFitError, HandOffError, InteropError
 

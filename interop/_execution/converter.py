@@ -31,7 +31,7 @@ from interop._planning.search import first
 from interop._recognition.classes import imported
 from interop._registry.registry import Registry
 from interop._request.keywords import Keywords
-from interop._request.naming import dtypes_by_dtype
+from interop._request.naming import adopt, dtypes_by_dtype
 from interop._request.policy import block, current_policy
 from interop._request.request import Request, resolved
 from interop._text import lines
@@ -388,7 +388,7 @@ class Converters:
             keep = True
         except TypeError:  # a list or a set of targets does not hash
             keep = False
-        self.registry.adopt(keywords.to)
+        adopt(self.registry, keywords.to)
         version = self.registry.version
         try:
             converter = self._resolved(keywords, division, among)
@@ -484,7 +484,7 @@ class Converters:
         spec = self.spec_for("like", like)
         if self.registry.formats[spec.format].protocol:
             namespace = getattr(like, "__array_namespace__", None)
-            self.registry.adopt(type(like) if namespace is None else namespace())
+            adopt(self.registry, type(like) if namespace is None else namespace())
             spec = self.registry.describe(like)
         version, format_ = self.registry.version, self.registry.formats[spec.format]
         address_of = format_.advanced.address

@@ -1,4 +1,4 @@
-"""Recognition: which format a value, a type, a name or another object stands for.
+"""Recognition: which format a value is of, by its type or by a protocol that it offers.
 
 Types are looked up among the modules that are already imported: a framework has values only after
 it was imported.
@@ -7,17 +7,11 @@ it was imported.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Sequence, Set, Sized
+from collections.abc import Callable, Iterator, Mapping, Sized
 from functools import partial
-from inspect import signature
-from io import IOBase
-from numbers import Number
-from operator import attrgetter, itemgetter
-from os import PathLike
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType, UnionType
+from types import NoneType
 
 from interop._model.blame import blame, failed, is_signal, unreadable
-from interop._model.extension import DtypeNames
 from interop._model.format import Format, Labels, package
 from interop._model.provenance import Provenance
 from interop._model.spec import ATTRIBUTES, LABELLED, MEMORY_TRAITS, Spec, in_any_order
@@ -27,40 +21,22 @@ from interop.errors import (
     InteropError,
     NotInstalledError,
     PluginError,
-    UnknownTargetError,
     UnknownValueError,
 )
 
 from .classes import ByType, format_of_class, imported
 from .installed import absent
-from .misfit import misfit
+from .unknown import leading_on, why_unknown
 
 #: The function that describes the values of a type, and the formats that its specs may name.
 _Describer = tuple[Callable[[Value], Spec], frozenset[str]]
 
-#: The advice for values of types that are not recognised. The first type that matches counts.
-_MOVES: dict[type | UnionType, str] = {
-    NoneType: ": there is nothing to convert.",
-    type: "; pass a value of the class, not the class itself.",
-    ModuleType: "; pass an array, and the module as to=.",
-    str: "; interop reads no files: make numbers of the text first, or describe a value with "
-    "interop.make_spec.",
-    PathLike | IOBase: "; interop reads no files: load it, and pass what that returns.",
-    Mapping: "; interop.convert_tree converts the arrays in it, and keeps lists of numbers.",
-    FunctionType | BuiltinFunctionType | MethodType: "; call it, and pass what it returns.",
-    Number: "; make a float of it first.",
-    Spec: "; interop.plan takes it.",
-    Iterator | MappingView | Set | Sequence: "; make a list of it first.",
-    object: ", and it offers no array protocol; pass the arrays in it, or register a Format.",
-}
-
-#: The advice for what has a shape and items, unless its parts are of its own type.
-_READS = "; convert x[...], which reads it."
-_EMPTY_PART = itemgetter(slice(0))
-#: What gives the array in a value of an unknown type, if it does.
-_WAYS: dict[str, Callable[[Value], object]] = {
-    "x.data": attrgetter("data"),
-    "x[:], which reads it": _EMPTY_PART,
+#: The types of those fields of a spec for which a framework's own objects are often given.
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("format", "device"), (str,)),
+    **dict.fromkeys(("dtype", "index_dtype", "code_dtype"), (str, NoneType)),
+    "shape": (tuple,),
+    "traits": (frozenset,),
 }
 
 
@@ -80,7 +56,6 @@ class Recognition:
         self._load = load
         self._load_all = load_all
         self.formats: dict[str, Format] = {}
-        self.dtype_names: list[DtypeNames] = []
         #: Where each format comes from. Formats that were replaced stay in it.
         self.provenance: dict[str, Provenance] = {}
 
@@ -132,7 +107,7 @@ class Recognition:
         """Return the spec of the first value of a type, and check what it holds."""
         describers, (describe, _) = self._describers, describer
         spec = describe(value)
-        if problem := misfit(spec):
+        if problem := _misfit(spec):
             raise self._misdescribed(value, problem)
         if self._recognised.found(type(value)) is format_:
             describers.keep(type(value), describer)
@@ -283,20 +258,7 @@ class Recognition:
         except UnknownValueError as error:
             reason = str(error)
         # Raised here, the error has no other one as its context.
-        raise UnknownValueError(self._leading_on(value, reason))
-
-    def _leading_on(self, value: Value, reason: str) -> str:
-        """Return why a value is unknown, with a move that leads on for this very value."""
-        part = None if isinstance(value, type) else _part(value, _EMPTY_PART)
-        if reason.endswith(_READS) and type(part) is type(value):  # to read it is no way out
-            reason = reason.removesuffix(_READS) + _MOVES[object]
-        if not reason.endswith(_MOVES[object]) or isinstance(value, type):
-            return reason
-        for way, get in _WAYS.items():
-            part = _part(value, get)
-            if part is not None and type(part) is not type(value) and self._is_format(part):
-                return f"{reason.removesuffix(_MOVES[object])}; convert {way}."
-        return reason
+        raise UnknownValueError(leading_on(value, reason, self._is_format))
 
     def _is_format(self, value: object) -> bool:
         """Return whether a value is of a format by its type, and no number or list."""
@@ -325,7 +287,9 @@ class Recognition:
             format_ = self._search(type_)
             if format_ is not None:
                 return recognised.keep(type_, format_)
-            _, reason = unknown.keep(type_, (modules, self._reason(type_)))
+            frameworks = dict.fromkeys(f.framework for f in self.formats.values())
+            reason = why_unknown(type_, self.hint(type_), frameworks)
+            unknown.keep(type_, (modules, reason))
         raise UnknownValueError(reason)
 
     def _search(self, type_: type) -> Format | None:
@@ -340,32 +304,10 @@ class Recognition:
             return self._search(type_)
         return None
 
-    def _reason(self, type_: type) -> str:
-        """Return why a value of a type is not taken, and what to pass instead."""
-        module = "" if type_.__module__ == "builtins" else f"{type_.__module__}."
-        move = next(move for base, move in _MOVES.items() if issubclass(type_, base))
-        if hint := self.hint(type_):
-            move = f"; {hint}"
-        elif move is _MOVES[object]:
-            move = self._own_move(type_) or move
-        return f"{module}{type_.__qualname__} is not an array type interop recognises{move}"
-
     def hint(self, type_: type) -> str:
         """Return what a plugin says of values of a type that no format has; "" if nothing."""
         hints = (hint for name, hint in self._hints.items() if imported(name) in type_.__mro__)
         return next(hints, "")
-
-    def _own_move(self, type_: type) -> str:
-        """Return the advice for values of a type with a method of its own to read them, or ""."""
-        frameworks = dict.fromkeys(format_.framework for format_ in self.formats.values())
-        for name in (f"{start}{name}" for name in frameworks for start in ("to_", "", "as")):
-            if _needs_nothing(getattr(type_, name, None)):
-                return f"; convert what its {name}() returns."
-        if is_like_mapping(type_) or hasattr(type_, "__dataclass_fields__"):
-            return _MOVES[Mapping]
-        if hasattr(type_, "shape") and hasattr(type_, "__getitem__"):
-            return _READS
-        return "; convert each item that it yields." if issubclass(type_, Iterable) else ""
 
     def carries(self, format_: Format) -> frozenset[str]:
         """Return the traits a finished value of a format may have.
@@ -385,90 +327,21 @@ class Recognition:
             return value
         return value if self.describe(value).traits >= LABELLED else labels.give(value, like)
 
-    def named(self, target: object) -> tuple[str, ...]:
-        """Return the formats that a name, a type, a module or another object stands for.
 
-        A name stands for its format or for all formats of its framework, or else is a nickname of
-        it; a module stands for its framework; a type for its framework's dense format, if there is
-        one.
-        """
-        if isinstance(target, ModuleType):
-            return self._named_by_module(target)
-        if not isinstance(target, str):
-            return self._named_by_object(target)
-        head, dot, layout = target.partition(".")
-        self._load(head)
-        nicknamed = (f.framework for f in self.formats.values() if head in f.aliases)
-        frameworks = (head, *nicknamed)
-        matches = (self._with_name(framework + dot + layout) for framework in frameworks)
-        return next(filter(None, matches), ())
-
-    def _with_name(self, name: str) -> tuple[str, ...]:
-        if name in self.formats:
-            return (name,)
-        return tuple(other for other in self.formats if other.startswith(f"{name}."))
-
-    def _named_by_object(self, target: object) -> tuple[str, ...]:
-        formats = [format_ for format_ in self.formats.values() if _names(format_, target)]
-        if not formats:
-            return ()
-        # Two distributions may name one object by different modules.
-        owner = self.provenance[formats[0].name].distribution
-        names = [f.name for f in formats if self.provenance[f.name].distribution == owner]
-        return tuple([name for name in names if "." not in name] or names)
-
-    def _named_by_module(self, module: ModuleType) -> tuple[str, ...]:
-        """Return the formats that a module stands for, by its name or by the arrays that it makes.
-
-        A namespace of the array API standard may wrap another library, and make its arrays.
-        """
-        framework, dot, _ = module.__name__.partition(".")
-        names = self.named(framework)
-        standard = "__array_namespace_info__", "__array_api_version__"
-        if (dot or not names) and any(hasattr(module, name) for name in standard):
-            made = self._named_by_arrays(module)
-            return names if set(made) <= set(names) else made
-        return names
-
-    def _named_by_arrays(self, module: ModuleType) -> tuple[str, ...]:
-        """Return the formats of the arrays that a namespace makes."""
-        # Making an array may need a device that is not there; naming its type does not.
-        kind = getattr(module, "ndarray", None)
-        names = self.named(kind) if isinstance(kind, type) else ()
-        if names or not hasattr(module, "empty"):
-            return names
-        try:
-            array = module.empty(0)
-        except Exception as error:
-            msg = (
-                f"to={module.__name__}: its empty(0), which would tell what its arrays are, raised "
-                f"{type(error).__name__}: {error}"
-            )
-            raise UnknownTargetError(msg) from error
-        return self.named(type(array))
-
-    def dtype_name(self, dtype: object) -> str | None:
-        """Return the name of a framework's dtype object, or None if no framework knows it."""
-        for names in self.dtype_names:
-            type_ = imported(names.type)
-            if isinstance(type_, type) and isinstance(dtype, type_):
-                try:
-                    return names.name(dtype)
-                except TypeError:
-                    continue
-        return None
+def _misfit(spec: object) -> str:
+    """Say what keeps a spec that a plugin gives from being one; "" if nothing does."""
+    if not isinstance(spec, Spec):
+        return f"answered {spec!r}, which is no Spec"
+    for name, types in _TYPES.items():
+        value = getattr(spec, name)
+        if not isinstance(value, types):
+            kinds = " or ".join(kind.__name__ for kind in types)
+            return f"answered with {name}={value!r}, which has to be of type {kinds}"
+    return ""
 
 
 def _for_a(value: object) -> str:
     return f", for a {type(value).__qualname__}"
-
-
-def _part(value: Value, get: Callable[[Value], object]) -> object:
-    """Return what a value gives, or None: its code may raise anything."""
-    try:
-        return get(value)
-    except Exception:  # noqa: BLE001 - the value is refused in any case
-        return None
 
 
 def _is_opened_first(format_: Format, value: Value) -> bool:
@@ -494,11 +367,6 @@ def _attributed(describe: Callable[[Value], Spec], value: Value) -> Spec:
     return spec
 
 
-def is_like_mapping(kind: type) -> bool:
-    """Return whether values of a type are asked by keys, although it is no registered mapping."""
-    return hasattr(kind, "__getitem__") and callable(getattr(kind, "keys", None))
-
-
 def _offers(owner: object, format_: Format) -> bool:
     """Return whether a value or a type has the attribute of a protocol; None does not count."""
     protocol = format_.protocol
@@ -511,19 +379,6 @@ def _offers(owner: object, format_: Format) -> bool:
         raise unreadable(owner, error) from error
 
 
-def _needs_nothing(method: object) -> bool:
-    """Return whether a method of a class can be called without arguments."""
-    if not callable(method):
-        return False
-    try:
-        _, *parameters = signature(method).parameters.values()
-    except ValueError:  # a method of C does not tell, and one without a first parameter is none
-        return True
-    return all(
-        p.default is not p.empty or p.kind in {p.VAR_POSITIONAL, p.VAR_KEYWORD} for p in parameters
-    )
-
-
 def _has_buffer(value: Value) -> bool:
     """Return whether a value has the buffer protocol; types show it only from Python 3.12 on."""
     try:
@@ -533,9 +388,3 @@ def _has_buffer(value: Value) -> bool:
     except (BufferError, RuntimeError, ValueError):  # it has the protocol, but refuses at present
         pass
     return True
-
-
-def _names(format_: Format, target: object) -> bool:
-    """Return whether an object is one of those that name a format."""
-    names = (*format_.naming_types, *format_.aliases)
-    return any(":" in name and imported(name) is target for name in names)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any, TypeVar
 
-from interop._model.blame import failed
 from interop._model.conversion import Conversion, Cost
 from interop._model.extension import (
     Autodiff,
@@ -17,10 +15,10 @@ from interop._model.extension import (
     Namespaces,
     NoTrace,
 )
-from interop._model.format import Format, package
+from interop._model.format import Format
 from interop._model.provenance import HERE, Provenance
 from interop._recognition.recognition import Recognition
-from interop.errors import ConflictError, InteropError
+from interop.errors import ConflictError
 
 from .containment import with_guards
 from .declared import Declared
@@ -87,6 +85,8 @@ class Registry(Recognition):
         self._containers = [container for container, _ in self._with_guards(Container)]
         self.dtype_names = [names for names, _ in self._with_guards(DtypeNames)]
         self.autodiffs = [autodiff for autodiff, _ in self._all(Autodiff)]
+        #: What makes targets of modules that no plugin has heard of, and where it comes from.
+        self.namespaces = list(self._all(Namespaces))
         self.no_trace = [no_trace for no_trace, _ in self._with_guards(NoTrace)]
         self.formats = formats
         self.changed()
@@ -152,34 +152,3 @@ class Registry(Recognition):
         if conflicts:
             raise ConflictError(str(conflicts[0]))
         self.replace(declared)
-
-    def adopt(self, to: object) -> None:
-        """Let modules that name no format yet be targets, if a plugin knows how.
-
-        A type stands for the module in which its package begins.
-        """
-        self.loader.load()
-        for target in to if isinstance(to, (list, tuple, set, frozenset)) else (to,):
-            if not isinstance(target, (str, ModuleType, type)) or self.named(target):
-                continue
-            is_type = isinstance(target, type)
-            module = sys.modules.get(package(target.__module__)) if is_type else target
-            if isinstance(module, ModuleType):
-                with self.loader.lock:
-                    self.register_module(module)
-
-    def register_module(self, module: ModuleType) -> None:
-        """Register the declarations that a plugin makes for a module, if it names no format yet."""
-        if self.named(module) or (self.loader.load_all() and self.named(module)):
-            return
-        for namespaces, origin in list(self._all(Namespaces)):
-            try:
-                declarations = list(namespaces.declare(module))
-            except InteropError:
-                raise
-            except Exception as error:
-                what = f"to={module.__name__}: declare of the Namespaces"
-                raise failed(what, origin, error) from error
-            if declarations:
-                self.register(declarations, origin)
-                return

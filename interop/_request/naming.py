@@ -1,14 +1,20 @@
-"""Naming: the names that callers' words for formats, dtypes, devices and traits stand for."""
+"""Naming: the names that callers' words for formats, dtypes, devices and traits stand for.
+
+A word is a name, a nickname, or an object that names something: a type, a module, a framework's
+dtype or device. What names nothing is refused with the advice which name was meant.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from operator import index
 from types import ModuleType
 from typing import Any
 
+from interop._model.blame import failed
 from interop._model.device import NICKNAMES, device_name, device_type
 from interop._model.dtype import (
     DTYPE_WORDS,
@@ -19,13 +25,19 @@ from interop._model.dtype import (
     spelled,
     unknown_kind,
 )
-from interop._model.format import Format
+from interop._model.format import Format, package
 from interop._model.spec import TRAITS, Spec
 from interop._model.text import keyword, keywords, listed, suggestion
+from interop._recognition.classes import imported
 from interop._recognition.installed import framework_state
 from interop._registry.registry import Registry
 from interop._text import quoted
-from interop.errors import BadRequestError, UnknownTargetError, UnknownValueError
+from interop.errors import (
+    BadRequestError,
+    InteropError,
+    UnknownTargetError,
+    UnknownValueError,
+)
 
 #: The characters of the longest repr that a message quotes.
 _LONGEST_REPR = 40
@@ -50,11 +62,117 @@ def named_formats(registry: Registry, to: Any) -> tuple[str, ...]:
     if to is None:
         msg = "no target was given; pass to= or like=."
         raise UnknownTargetError(msg)
-    names = registry.named(to)
+    names = named(registry, to)
     if not names:
         msg = f"{_label('to', to)} does not name a registered format; {_advice(registry, 'to', to)}"
         raise UnknownTargetError(msg)
     return names
+
+
+def adopt(registry: Registry, to: object) -> None:
+    """Let modules that name no format yet be targets, if a plugin knows how.
+
+    A type stands for the module in which its package begins.
+    """
+    registry.loader.load()
+    for target in to if isinstance(to, _SEVERAL) else (to,):
+        if not isinstance(target, (str, ModuleType, type)) or named(registry, target):
+            continue
+        is_type = isinstance(target, type)
+        module = sys.modules.get(package(target.__module__)) if is_type else target
+        if isinstance(module, ModuleType):
+            with registry.loader.lock:
+                _register_module(registry, module)
+
+
+def _register_module(registry: Registry, module: ModuleType) -> None:
+    """Register the declarations that a plugin makes for a module, if it names no format yet."""
+    if named(registry, module) or (registry.loader.load_all() and named(registry, module)):
+        return
+    for namespaces, origin in registry.namespaces:
+        try:
+            declarations = list(namespaces.declare(module))
+        except InteropError:
+            raise
+        except Exception as error:
+            what = f"to={module.__name__}: declare of the Namespaces"
+            raise failed(what, origin, error) from error
+        if declarations:
+            registry.register(declarations, origin)
+            return
+
+
+def named(registry: Registry, target: object) -> tuple[str, ...]:
+    """Return the formats that a name, a type, a module or another object stands for.
+
+    A name stands for its format or for all formats of its framework, or else is a nickname of it; a
+    module stands for its framework; a type for its framework's dense format, if there is one.
+    """
+    if isinstance(target, ModuleType):
+        return _named_by_module(registry, target)
+    if not isinstance(target, str):
+        return _named_by_object(registry, target)
+    head, dot, layout = target.partition(".")
+    registry.loader.load(head)
+    nicknamed = (f.framework for f in registry.formats.values() if head in f.aliases)
+    frameworks = (head, *nicknamed)
+    matches = (_with_name(registry, framework + dot + layout) for framework in frameworks)
+    return next(filter(None, matches), ())
+
+
+def _with_name(registry: Registry, name: str) -> tuple[str, ...]:
+    if name in registry.formats:
+        return (name,)
+    return tuple(other for other in registry.formats if other.startswith(f"{name}."))
+
+
+def _named_by_object(registry: Registry, target: object) -> tuple[str, ...]:
+    formats = [format_ for format_ in registry.formats.values() if _names(format_, target)]
+    if not formats:
+        return ()
+    # Two distributions may name one object by different modules.
+    provenance = registry.provenance
+    owner = provenance[formats[0].name].distribution
+    names = [f.name for f in formats if provenance[f.name].distribution == owner]
+    return tuple([name for name in names if "." not in name] or names)
+
+
+def _names(format_: Format, target: object) -> bool:
+    """Return whether an object is one of those that name a format."""
+    names = (*format_.naming_types, *format_.aliases)
+    return any(":" in name and imported(name) is target for name in names)
+
+
+def _named_by_module(registry: Registry, module: ModuleType) -> tuple[str, ...]:
+    """Return the formats that a module stands for, by its name or by the arrays that it makes.
+
+    A namespace of the array API standard may wrap another library, and make its arrays.
+    """
+    framework, dot, _ = module.__name__.partition(".")
+    names = named(registry, framework)
+    standard = "__array_namespace_info__", "__array_api_version__"
+    if (dot or not names) and any(hasattr(module, name) for name in standard):
+        made = _named_by_arrays(registry, module)
+        return names if set(made) <= set(names) else made
+    return names
+
+
+def _named_by_arrays(registry: Registry, module: ModuleType) -> tuple[str, ...]:
+    """Return the formats of the arrays that a namespace makes."""
+    # Making an array may need a device that is not there; naming its type does not.
+    kind = getattr(module, "ndarray", None)
+    names = named(registry, kind) if isinstance(kind, type) else ()
+    if names or not hasattr(module, "empty"):
+        return names
+    try:
+        array = module.empty(0)
+    except Exception as error:
+        msg = (
+            f"to={module.__name__}: its empty(0), which would tell what its arrays are, raised "
+            f"{type(error).__name__}: {error}"
+        )
+        raise UnknownTargetError(msg) from error
+    return named(registry, type(array))
 
 
 def named_dtype(registry: Registry, dtype: object) -> str:
@@ -91,7 +209,7 @@ def _dtypes_of_key(registry: Registry, key: Any) -> tuple[str, ...]:
 def check_format(registry: Registry, name: str) -> None:
     """Refuse a format that is not registered."""
     if name not in registry.formats:
-        layouts = registry.named(name)
+        layouts = named(registry, name)
         move = f"name one of {listed(layouts)}." if layouts else _advice(registry, "to", name)
         if len(layouts) == 1:
             move = f"write {layouts[0]!r}."
@@ -158,11 +276,23 @@ def lengths(shape: Any) -> tuple[int, ...]:
 def _dtype(registry: Registry, dtype: object) -> str | None:
     """Return the name of a dtype, or None if it is none."""
     if not isinstance(dtype, str):
-        return registry.dtype_name(dtype)
+        return _dtype_of_object(registry, dtype)
     prefix, _, word = dtype.rpartition(".")  # "torch.float16", as some libraries print it
-    if prefix and not registry.named(prefix.partition(".")[0]):
+    if prefix and not named(registry, prefix.partition(".")[0]):
         return None
     return spelled(word) if spelled(word) in DTYPES else None
+
+
+def _dtype_of_object(registry: Registry, dtype: object) -> str | None:
+    """Return the name of a framework's dtype object, or None if no framework knows it."""
+    for names in registry.dtype_names:
+        type_ = imported(names.type)
+        if isinstance(type_, type) and isinstance(dtype, type_):
+            try:
+                return names.name(dtype)
+            except TypeError:
+                continue
+    return None
 
 
 def _devices(registry: Registry) -> list[str]:

@@ -14,6 +14,7 @@ from interop import Conversion, Cost, DtypeNames, Format, Interop
 from interop._model.provenance import OWN, Provenance
 from interop._registry.precedence import declared_by, replacements, without_conflicts
 from interop._registry.registry import Registry
+from interop._request.naming import named
 from interop.errors import ConflictError, UnknownValueError
 from interop.plugin import Autodiff, Container, Copy, Declaration, Drop, make_spec
 from tests.toys import Box, copy, labels, toy, view
@@ -257,7 +258,7 @@ def test_a_class_that_goes_by_two_paths_has_one_owner(empty: Interop) -> None:
     for entries in (own + other, other + own):
         empty._registry.replace(without_conflicts(entries)[0])
         assert empty.spec(np.ones(2)).format == "own"
-        assert empty._registry.named(np.ndarray) == ("own",)
+        assert named(empty._registry, np.ndarray) == ("own",)
 
 
 class _Long(ABC):

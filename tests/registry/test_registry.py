@@ -13,6 +13,7 @@ import interop
 from interop import Conversion, Cost, DtypeNames, Format, Interop
 from interop._model.provenance import Provenance
 from interop._registry.registry import Registry
+from interop._request.naming import adopt
 from interop.errors import ConflictError
 from interop.plugin import Autodiff, Container, Copy, Declaration, make_spec
 from interop.plugin.advanced import Namespaces, NoTrace, Problems
@@ -114,7 +115,7 @@ def test_the_first_plugin_that_knows_a_module_declares_it() -> None:
 
     registry.register([Namespaces(lambda module: []), Namespaces(declare)], ONE)
     for _ in range(2):
-        registry.register_module(json)
+        adopt(registry, json)
     assert modules == [json]
     assert registry.provenance == {"json": ONE}
 
