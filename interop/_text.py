@@ -20,6 +20,11 @@ class _Lines(str):
     def __str__(self) -> str:
         return self
 
+    def _repr_html_(self) -> str:
+        from html import escape  # which few need
+
+        return f"<pre>{escape(self)}</pre>"
+
 
 def legible(text: str, most: int = _LONGEST) -> str:
     r"""Return a text in one line of limited length, without characters that are not printed.

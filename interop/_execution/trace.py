@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from interop._model.blame import brief
 from interop._model.spec import Spec
-from interop._model.text import duration, readable, text_table
+from interop._model.text import duration, html_table, readable, text_table
 from interop._model.typing import Value
 from interop._planning.plan import Plan, facts
 from interop._planning.step import Step, without_dropped
@@ -121,10 +121,16 @@ class Trace(list[Receipt]):
         """
         return json_text([receipt.as_dict() for receipt in self], indent)
 
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [receipt._row() for receipt in self]
+
     def __str__(self) -> str:
-        return "\n".join(text_table(_HEADS, [receipt._row() for receipt in self]))
+        return "\n".join(text_table(_HEADS, self._rows()))
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_table("Receipts", _HEADS, self._rows())
 
 
 @brief

@@ -64,6 +64,10 @@ ATTRIBUTED = LABELLED | {"subclass"}
 #: A conversion that names the trait of such a value takes it, whatever the dtype is called.
 NOMINAL = frozenset({"not_numbers", "untyped", "several_dtypes", "unknown_dtype"})
 
+#: The traits of tables that no message about one has to name: how its columns are kept, that they
+#: differ, and that they have names.
+_OF_TABLES = COLUMN_TRAITS.union(LABELLED, ATTRIBUTES, ("indexed", "several_dtypes", "mixed"))
+
 #: The trait of tables without columns.
 NO_COLUMNS = frozenset({"unknown_dtype"})
 
@@ -222,7 +226,7 @@ class Spec(NamedTuple):
         return legible(f"Spec({', '.join(f'{name}={field!r}' for name, field in fields.items())})")
 
     def _repr_html_(self) -> str:
-        return html_table("Spec", ("", ""), ((k, str(v)) for k, v in self.as_dict().items()))
+        return html_table("Spec", (), ((k, str(v)) for k, v in self.as_dict().items()))
 
     def __str__(self) -> str:
         text = f"{self.format} {self.dtype} {shape_text(self.shape)} on {self.device}"
@@ -233,6 +237,15 @@ class Spec(NamedTuple):
         if self.nnz is not None:
             notes.append(f"{self.nnz} stored")
         return legible(f"{text} ({', '.join(notes)})" if notes else text)
+
+
+def brief(spec: Spec) -> str:
+    """Return a spec as messages name it: of how a table keeps its columns, the dtypes alone."""
+    rest = spec.traits - _OF_TABLES - {"scattered"}  # which is the kit's word for columns apart
+    dtypes = sorted(name for name in rest if name.endswith(_OF_COLUMNS))
+    names = " / ".join(name.removesuffix(_OF_COLUMNS) for name in dtypes)
+    dtype = names if spec.dtype in DTYPES and names else spec.dtype
+    return str(spec._replace(traits=rest.difference(dtypes), dtype=dtype))
 
 
 def column_dtypes(spec: Spec) -> frozenset[str]:

@@ -74,14 +74,16 @@ def html_table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]
     """Return a table as HTML, with everything in it escaped."""
     from html import escape  # it costs more to import than the rest of this module
 
-    head = "".join(f"<th>{escape(legible(text))}</th>" for text in heads)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(legible(cell, PART))}</td>" for cell in row) + "</tr>"
-        for row in rows
-    )
+    def row(cells: Iterable[str], tag: str) -> str:
+        start = f'<{tag} style="text-align: left">'  # notebooks align to the right
+        texts = (f"{start}{escape(legible(cell, PART))}</{tag}>" for cell in cells)
+        return f"<tr>{''.join(texts)}</tr>"
+
+    names = tuple(heads)
+    head = f"<thead>{row(names, 'th')}</thead>" if names else ""
+    body = "".join(row(cells, "td") for cells in rows)
     return (
-        f"<table><caption>{escape(legible(caption))}</caption>"
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        f"<table><caption>{escape(legible(caption))}</caption>{head}<tbody>{body}</tbody></table>"
     )
 
 

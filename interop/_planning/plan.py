@@ -245,9 +245,9 @@ class Plan:
     def explain(self) -> str:
         """Return the table, and below it the nearest routes that are refused and why.
 
-        Finding those takes longer than the plan did.
+        Finding those takes longer than the plan did. A notebook shows the lines of the text.
         """
-        return f"{self}\n\n{refused(self)}".rstrip()
+        return lines(f"{self}\n\n{refused(self)}".rstrip().split("\n"))
 
     def as_dict(self) -> dict[str, Value]:
         """Return the plan as values that JSON can hold.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -78,7 +79,7 @@ def test_nothing_shows_as_nothing() -> None:
     """An empty listing says so, as text and as HTML."""
     nothing = interop.Interop(plugins=False).formats()
     assert repr(nothing) == "nothing"
-    assert _Table(nothing._repr_html_()).rows == [[]]
+    assert _Table(nothing._repr_html_()).rows == []
 
 
 def test_a_spec_shows_the_fields_that_say_something() -> None:
@@ -90,6 +91,44 @@ def test_a_spec_shows_the_fields_that_say_something() -> None:
     assert cells["format"] == "numpy"
     assert cells["shape"] == "[3, 2]"
     assert cells["traits"] == "['fortran', 'noncontiguous']"
+
+
+def test_a_notebook_shows_what_a_text_says() -> None:
+    """A trace is the table of its text, and an explanation keeps its lines."""
+    with interop.trace() as receipts:
+        interop.convert(np.ones(2), to="torch")
+    heading, *rows = _Table(receipts._repr_html_()).rows
+    text = str(receipts).splitlines()
+    assert " ".join(heading).split() == text[0].split()
+    assert [" ".join(row).split() for row in rows] == [line.split() for line in text[1:]]
+    explained = interop.plan(np.ones(2), to="torch").explain()
+    html: Any = explained
+    assert html._repr_html_() == f"<pre>{escape(explained)}</pre>"
+    assert "\n" in explained
+
+
+def test_no_text_of_others_is_markup_in_a_notebook() -> None:
+    """Names of formats, traits and dtypes are escaped wherever a spec, a plan or a trace shows them."""
+    name = "<img src=x onerror=alert(1)>"
+    mine = interop.Interop(plugins=False)
+    described = interop.Spec(name, "int8", shape=(1,), traits=frozenset({"<b>"}), nbytes=1)
+    mine.register(
+        interop.Format(
+            name, types=("builtins:set",), describe=lambda _: described, dtypes={"int8"}
+        ),
+        interop.Format("other", types=("m:T",), dtypes={"int8"}),
+        interop.Conversion(
+            name, "other", frozenset, name="<i>", takes={"<b>"}, drops={"<b>"}, effects={"copy"}
+        ),
+    )
+    plan: Any = mine.plan(described, to="other")
+    receipt = interop.Receipt(described, described, ("<i>",), plan.effects, (0.0,), 1, None)
+    receipts = interop.Trace()
+    receipts.append(receipt)
+    for shown in (plan, plan.explain(), receipts, described, mine.conversions()):
+        html = shown._repr_html_()
+        assert "&lt;" in html
+        assert not any(tag in html for tag in ("<img", "<i>", "<b>"))
 
 
 def test_names_of_plugins_are_escaped_in_html() -> None:
