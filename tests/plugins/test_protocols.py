@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -886,3 +887,34 @@ def test_an_interface_is_asked_for_once(target: str, request_: dict[str, Any]) -
         interop.convert(image, to=target, **request_)
     assert image.reads == 1
     assert [receipt.source.format for receipt in receipts] == ["array_interface"]
+
+
+@pytest.mark.parametrize("to", ["jax", "mlx"])
+def test_dtypes_that_numpy_knows_by_registration_go_as_before(
+    in_subprocess: Callable[[str], str], to: str
+) -> None:
+    """Where a dtype is registered with NumPy for DLPack, values and effects stay what they are."""
+    if not hasattr(np.dtypes, "register_dlpack_dtype"):
+        pytest.skip(f"NumPy {np.__version__} has no register_dlpack_dtype, which came with 2.5")
+    pytest.importorskip(to)
+    in_subprocess(
+        f"""
+    import numpy as np, ml_dtypes, interop
+    from interop.kit.dlpack import DLPACK_DTYPES
+
+    def outcomes():
+        for name in ("bfloat16", "float8_e4m3fn", "float8_e8m0fnu"):
+            array = np.array([1, 2, 4], getattr(ml_dtypes, name))
+            there = interop.convert(array, {to!r})
+            back = interop.convert(there, "numpy")
+            yield name, str(there.dtype), str(back.dtype), back.astype("f4").tolist()
+            yield back.flags.writeable, sorted(interop.plan(there, "numpy").effects)
+
+    before = [*outcomes()]
+    for key, name in DLPACK_DTYPES.items():
+        if key[1] >= 8 and hasattr(ml_dtypes, name):
+            np.dtypes.register_dlpack_dtype(key, np.dtype(getattr(ml_dtypes, name)))
+    np.array(1, ml_dtypes.bfloat16).__dlpack__(max_version=(1, 3))  # which NumPy refused before
+    assert [*outcomes()] == before
+    """
+    )
