@@ -34,11 +34,13 @@ def main() -> None:
 def _run(words: list[str]) -> None:
     as_json = "--json" in words
     if "_modules" not in vars(sys.modules["interop"]):
-        from interop._model.provenance import how_to_install
+        from importlib.metadata import packages_distributions
 
-        from .rival import rival
+        from interop._model.provenance import how_to_install, rival
 
-        text = rival("interop") or _TORN.format(install=how_to_install(anew=True))
+        text = rival(packages_distributions().get("interop", ())) or _TORN.format(
+            install=how_to_install(anew=True)
+        )
         _refuse(text, as_json=as_json)
     from interop._model.provenance import how_to_install
     from interop._model.text import listed
@@ -69,7 +71,8 @@ def _app() -> Typer:
     import typer
 
     from .about import about
-    from .doctor import check, doctor
+    from .check import check
+    from .doctor import doctor
     from .graph import graph
     from .listings import conversions, formats, plugins
     from .output import Commands

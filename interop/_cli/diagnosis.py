@@ -5,23 +5,22 @@ from __future__ import annotations
 import platform
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
+from interop._model.conversion import Conversion
 from interop._model.extension import Problem
-from interop._model.provenance import OWN, Provenance, how_to_install, normal
+from interop._model.provenance import OWN, Provenance, how_to_install, normal, rival
 from interop._recognition.installed import how_to_get, importable
 from interop._registry.declared import DeclaredFormat
 from interop._registry.plugins import blocking_nothing
 from interop._version import __version__
 
 from .probe import Probed, probe
-from .problems import disables
-from .rival import rival
 from .tool import Tool, ToolFailed
 
 if TYPE_CHECKING:
@@ -173,7 +172,7 @@ def diagnose(
     probed_of = _probed(modules_of, progress, timeout)
     installed = packages_distributions()
     frameworks: list[Framework] = []
-    findings = [*_rivalry(), *_unmet(interop), *_plugin_findings(interop)]
+    findings = [*_rivalry(installed), *_unmet(interop), *_plugin_findings(interop)]
     notes = [*_replacements(interop)]
     for origin, modules in modules_of.items():
         probed = probed_of.get(origin, Probed({}, {}, {}))
@@ -230,8 +229,7 @@ def _probed(
     installed = {origin: modules for origin, modules in installed.items() if modules}
 
     def probe_plugin(origin: Provenance) -> Probed:
-        modules = {name: _parts(name, modules_of[origin][name]) for name in installed[origin]}
-        return probe(origin.distribution, origin.plugin, modules, timeout)
+        return probe(origin.distribution, origin.plugin, installed[origin], timeout)
 
     probed_of: dict[Provenance, Probed] = {}
     for origin, probed in _from_threads(probe_plugin, installed):
@@ -268,13 +266,6 @@ def _from_threads(
         yield origin, future.result()
 
 
-def _parts(module: str, formats: Iterable[DeclaredFormat]) -> list[str]:
-    """Return the modules of a framework that hold the types of its formats."""
-    top = module.partition(".")[0]
-    names = (type_.partition(":")[0] for declared in formats for type_ in declared.format.types)
-    return sorted({name for name in names if name.partition(".")[0] == top})
-
-
 def _framework(
     origin: Provenance,
     module: str,
@@ -308,9 +299,9 @@ def _version(distribution: str) -> str:
 # ---------------------------------------------------------------------- what is wrong
 
 
-def _rivalry() -> Iterator[Fault]:
+def _rivalry(installed: Mapping[str, list[str]]) -> Iterator[Fault]:
     """Find another distribution that installs a package of the same name."""
-    if text := rival("interop"):
+    if text := rival(installed.get("interop", ())):
         problem, _, fix = text.partition("; ")
         yield Fault("interop", problem, fix.removesuffix("."))
 
@@ -377,6 +368,30 @@ def _disabled(interop: Interop, problem: Problem) -> tuple[str, ...]:
     return tuple(
         declared.key for declared in interop.conversions() if disables(problem, declared.conversion)
     )
+
+
+def disables(problem: Problem, conversion: Conversion) -> bool:
+    """Return whether a conversion cannot be used because of a problem."""
+    ends = conversion.source, conversion.target
+    source, target = (_is_among(name, problem.formats) for name in ends)
+    concerned = source or target
+    if problem.others is not None:
+        other_source, other_target = (_is_among(name, problem.others) for name in ends)
+        concerned = (source and other_target) or (target and other_source)
+    return concerned and (
+        problem.devices is None
+        or _needs(problem.devices, conversion.devices)
+        or _needs(problem.devices, conversion.result.devices)
+    )
+
+
+def _needs(devices: Set[str], possible: Set[str] | None) -> bool:
+    """Return whether what runs on the possible devices needs one that has a problem."""
+    return bool(possible and devices & possible and "cpu" not in possible)
+
+
+def _is_among(name: str, formats: tuple[str, ...]) -> bool:
+    return any(name == format_ or name.startswith(f"{format_}.") for format_ in formats)
 
 
 def _outdated(origin: Provenance, framework: Framework) -> Iterator[Fault]:

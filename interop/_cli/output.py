@@ -134,6 +134,10 @@ def _reports_misuse(words: Sequence[str]) -> Iterator[None]:
     """Report what typer finds wrong with a command line, as JSON if that is asked for."""
     try:
         yield
+    except OSError as error:  # of the files in which --install-completion writes
+        if isinstance(error, BrokenPipeError) or error.filename is None:
+            raise
+        fail(f"{error.filename} cannot be written ({error.strerror}).")
     except _UsageError as error:
         with _documents_only() if _AS_JSON in words else nullcontext():
             if error.ctx is not None:

@@ -6,13 +6,15 @@ A framework that crashes or hangs on import is then a finding, and not the end o
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Sequence
 from importlib import import_module
 from time import perf_counter
 from typing import Any, NamedTuple
 
 from interop._model.blame import error_text
-from interop._model.extension import Problem
+from interop._model.extension import Problem, Problems
+from interop._model.provenance import Provenance
+from interop._registry.plugins import declarations_of, found
 from interop._text import excerpt
 from interop.testing._process import Say, Worker, WorkerEnded
 
@@ -48,16 +50,14 @@ class Probed(NamedTuple):
     ended: str = ""
 
 
-def probe(
-    distribution: str, plugin: str, modules: Mapping[str, list[str]], timeout: float
-) -> Probed:
+def probe(distribution: str, plugin: str, modules: Sequence[str], timeout: float) -> Probed:
     """Import frameworks, and ask a plugin what is wrong with them, in another process.
 
     Parameters
     ----------
     distribution, plugin : str
-    modules : mapping of str to list of str
-        For the module of each framework, its modules that hold types of arrays.
+    modules : sequence of str
+        The module of each framework.
     timeout : float
     """
     question = {"distribution": distribution, "plugin": plugin, "modules": modules}
@@ -102,12 +102,10 @@ def say_how_imports_went(question: dict[str, Any], say: Say) -> None:
     errors: dict[str, str] = {}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for name, parts in question["modules"].items():
+        for name in question["modules"]:
             start = perf_counter()
             try:
                 module = import_module(name)
-                for part in parts:
-                    _import_if_there(part)
             # Any error of a foreign module on import is a finding.
             except Exception as error:  # noqa: BLE001
                 errors[name] = error_text(error)
@@ -126,20 +124,32 @@ def say_how_imports_went(question: dict[str, Any], say: Say) -> None:
     )
 
 
-def _import_if_there(name: str) -> None:
-    """Import a module of a framework, unless this version has no such module."""
-    try:
-        import_module(name)
-    except ModuleNotFoundError as error:
-        if not f"{name}.".startswith(f"{error.name}."):
-            raise
-
-
 def _problems(distribution: str, plugin: str) -> list[tuple[object, ...]]:
     """Return the problems that a plugin reports, ready for JSON."""
-    from .problems import problems
-
     return [
         (*problem[:4], None if problem.devices is None else sorted(problem.devices))
         for problem in problems(distribution, plugin)
     ]
+
+
+def problems(distribution: str, name: str) -> list[Problem]:
+    """Load one plugin, and return what it says is wrong with its framework."""
+    for point, origin in found():
+        if (origin.distribution, origin.plugin) == (distribution, name):
+            declared = declarations_of(import_module(point.value), origin)
+            finders = [finder for finder in declared if isinstance(finder, Problems)]
+            return [problem for finder in finders for problem in _found_by_plugin(finder, origin)]
+    return []
+
+
+def _found_by_plugin(finder: Problems, origin: Provenance) -> list[Problem]:
+    """Return what a plugin says is wrong with its framework, or that it cannot tell."""
+    try:
+        answers = list(finder.find())
+        if others := [answer for answer in answers if not isinstance(answer, Problem)]:
+            msg = f"it answered {others[0]!r}, which is no Problem"
+            raise TypeError(msg)
+        return answers
+    except Exception as error:  # noqa: BLE001
+        text = f"the Problems of plugin {origin.plugin!r} cannot tell: {error_text(error)}"
+        return [Problem(text, f"report it to {origin.distribution}", ())]

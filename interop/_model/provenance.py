@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from shlex import quote
 from typing import NamedTuple
 
@@ -104,3 +105,18 @@ def _requirements(extra: str) -> list[str]:
         return []
     parts = (line.partition(";") for line in lines)
     return [needed.strip() for needed, _, condition in parts if marker.search(condition)]
+
+
+def rival(distributions: Iterable[str]) -> str:
+    """Say which of the distributions that install a package `interop` is another; "" if none is."""
+    from importlib.metadata import version
+
+    others = sorted({*distributions} - {OWN})
+    if not others:
+        return ""
+    name = others[0]
+    return (
+        f"the distribution {name!r} {version(name)} installs a package 'interop', as {OWN!r} "
+        "does, and the one installed later replaces files of the other; keep them in separate "
+        f"environments (here: pip uninstall {name}, then {how_to_install(anew=True)})."
+    )

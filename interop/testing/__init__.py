@@ -15,11 +15,14 @@ finding like any other.
 
 from __future__ import annotations
 
-from ._check import check
-from ._libraries import LibraryFinding, LibraryReport, check_dlpack
-from ._pytest import PluginTests
-from ._report import Finding, Report
-from ._subject import CHECKS
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._check import check
+    from ._libraries import LibraryFinding, LibraryReport, check_dlpack
+    from ._pytest import PluginTests
+    from ._report import Finding, Report
+    from ._subject import CHECKS
 
 __all__ = [
     "CHECKS",
@@ -31,3 +34,26 @@ __all__ = [
     "check",
     "check_dlpack",
 ]
+
+#: The module of each name. They are imported when they are used, because other processes, which
+#: the command starts as well, import this package for no more than how to answer.
+_MODULES = {
+    "CHECKS": "_subject",
+    "Finding": "_report",
+    "LibraryFinding": "_libraries",
+    "LibraryReport": "_libraries",
+    "PluginTests": "_pytest",
+    "Report": "_report",
+    "check": "_check",
+    "check_dlpack": "_libraries",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name from its module."""
+    from importlib import import_module
+
+    if name not in _MODULES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(f".{_MODULES[name]}", __name__), name)

@@ -1,19 +1,27 @@
-"""The check of a plugin: all its promises, one after the other."""
+"""The check of a plugin: all its promises, one after the other.
+
+The doctor tries all plugins, with one value a conversion.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from time import perf_counter
 from types import ModuleType
 
+from interop._recognition.installed import not_installed
+from interop._registry.plugins import found
+
+from ._calls import OF_A_CALL
 from ._report import Finding, Report
 from ._session import Session
-from ._subject import Bench, subjects_of
+from ._subject import Bench, Promise, Subject, of_entry, subjects_of
+
+#: ``progress(done, total, what)``.
+Progress = Callable[[int, int, str], None]
 
 
-def check(
-    plugin: str | ModuleType, *, progress: Callable[[int, int, str], None] | None = None
-) -> Report:
+def check(plugin: str | ModuleType, *, progress: Progress | None = None) -> Report:
     """Try everything that a plugin promises.
 
     It runs in processes of its own, so that a conversion that crashes is a finding.
@@ -45,19 +53,61 @@ def check(
     >>> [finding.check for finding in report.findings if finding.conversion == "plugin python"]
     ['loading', 'imports', 'absence']
     """
-    start = perf_counter()
     work = [
         (subject, number, promise)
         for subject in subjects_of(plugin)
         for number, promise in enumerate(Bench(subject).promises())
     ]
+    name = plugin if isinstance(plugin, str) else plugin.__name__
+    return _report(name, work, Session(), progress)
+
+
+def try_conversions(
+    *, without: Collection[str] = (), patience: float = 120, progress: Progress | None = None
+) -> Report:
+    """Convert one real value by each conversion of the installed plugins.
+
+    What is compared is all that a single call can show, `OF_A_CALL`. Conversions that need a
+    framework which is not installed are left out.
+
+    Parameters
+    ----------
+    without : collection of str
+        Modules of frameworks to leave out, too.
+    patience : float
+        Seconds after which a conversion is given up.
+    progress : callable, optional
+        ``progress(done, total, what)``.
+    """
+    work = [
+        (subject, number, promise._replace(checks=OF_A_CALL))
+        for subject in [of_entry(entry) for entry, _ in found()]
+        for number, promise in _conversions(subject, without)
+    ]
+    return _report("the conversions of the installed plugins", work, Session(patience), progress)
+
+
+def _conversions(subject: Subject, without: Collection[str]) -> Iterator[tuple[int, Promise]]:
+    for number, promise in enumerate(Bench(subject).promises()):
+        if promise.conversion is not None:
+            ends = (promise.conversion.source, promise.conversion.target)
+            if not any(not_installed(end) or end.requires in without for end in ends):
+                yield number, promise
+
+
+def _report(
+    name: str,
+    work: list[tuple[Subject, int, Promise]],
+    session: Session,
+    progress: Progress | None,
+) -> Report:
+    start = perf_counter()
     findings: list[Finding] = []
-    with Session() as session:
+    with session:
         for position, (subject, number, promise) in enumerate(work):
             if progress:
                 progress(position, len(work), promise.name)
             findings += session.findings(subject, number, promise)
     if progress:
         progress(len(work), len(work), "")
-    name = plugin if isinstance(plugin, str) else plugin.__name__
     return Report(name, tuple(findings), perf_counter() - start)

@@ -30,11 +30,16 @@ class Session:
     """Tries promises in a process of its own, and starts another if that one ends.
 
     Use it as a context manager.
+
+    Parameters
+    ----------
+    patience : float
+        Seconds that the process may be silent.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = _PATIENCE) -> None:
         self._worker = Worker("interop.testing._worker:answer", _SETTINGS)
-        self._patience = _PATIENCE
+        self._patience = patience
         #: The first check of each format that failed, and that conversions depend on.
         self._faults: dict[tuple[Subject, str], str] = {}
 
@@ -84,7 +89,7 @@ class Session:
                 reason = f"{end} when {activity}"
                 fatal[check] = Finding(subject.name, promise.name, check, FAILED, reason)
                 if end.status is None:
-                    self._patience = _LESS_PATIENCE
+                    self._patience = min(self._patience, _LESS_PATIENCE)
                 # What has hung once, or crashed twice, would do so in every other check, too.
                 if end.status is None or len(fatal) >= _CRASHES:
                     return [*fatal.values(), *_left_out(subject, promise, fatal, check)]

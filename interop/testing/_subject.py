@@ -147,11 +147,11 @@ def subjects_of(plugin: str | ModuleType) -> list[Subject]:
     if isinstance(plugin, ModuleType):
         return [_of_module(plugin.__name__, getattr(plugin, "__file__", None) or "")]
     entries = [entry for entry, _ in found()]
-    subjects = [_of_entry(entry) for entry in entries if plugin in (entry.name, entry.value)]
+    subjects = [of_entry(entry) for entry in entries if plugin in (entry.name, entry.value)]
     if not subjects:
         distribution = normal(plugin)
         subjects = [
-            _of_entry(entry) for entry in entries if normal(_distribution(entry)) == distribution
+            of_entry(entry) for entry in entries if normal(_distribution(entry)) == distribution
         ]
     if subjects:
         return sorted(subjects, key=lambda subject: subject.name)
@@ -166,14 +166,15 @@ def subjects_of(plugin: str | ModuleType) -> list[Subject]:
     return [_of_module(plugin, "")]
 
 
-def _of_entry(entry: EntryPoint) -> Subject:
+def of_entry(entry: EntryPoint) -> Subject:
+    """Return the plugin of an entry point."""
     return Subject(entry.name, entry.module, "", _distribution(entry))
 
 
 def _of_module(name: str, file: str) -> Subject:
     for entry, _ in found():
         if entry.module == name:
-            return _of_entry(entry)
+            return of_entry(entry)
     if name == "__main__":
         msg = "a program that runs as __main__ cannot be loaded again; pass a module's name."
         raise PluginError(msg)

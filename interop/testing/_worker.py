@@ -1,7 +1,7 @@
 """The worker: tries promises in another process, so that a crash is a finding and not the end.
 
 A question is ``{"subject": …, "promise": number, "name": …, "checks": […], "skip": [checks]}``; the
-promise's name and checks are for the case that it is none here. The answers are
+promise's name is for the case that it is none here. The answers are
 ``{"at": [check, activity]}`` before anything that could end the process, and ``{"findings": […]}``.
 """
 
@@ -27,7 +27,8 @@ def answer(question: dict[str, Any], say: Say) -> None:
     bench, promises = _bench(Subject(*question["subject"]))
     number, skip = question["promise"], question["skip"]
     if number < len(promises):
-        say({"findings": findings_of(bench, promises[number], say, skip)})
+        promise = promises[number]._replace(checks=tuple(question["checks"]))
+        say({"findings": findings_of(bench, promise, say, skip)})
     else:  # a framework that is imported here alone shows what is wrong with the plugin
         name, reason = bench.subject.name, f"the plugin could not be loaded: {bench.problem}"
         checks = [check for check in question["checks"] if check not in skip]

@@ -18,8 +18,8 @@ import pytest
 
 import interop
 from interop import Interop
-from interop._cli.trial import Lane, Trials, Tried
 from interop._model.provenance import how_to_install
+from interop.testing import Finding, Report
 from tests.docs.test_docs import timeless
 from tests.paths import python_path
 from tests.strange import HEAVY, install_plugin
@@ -478,10 +478,9 @@ def ill(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which a framework is broken, and two conversions are."""
     from interop._cli import doctor
     from interop._cli.diagnosis import Diagnosis, Driver, Fault, Framework
-    from interop._cli.trial import Lane, Trials, Tried
     from interop._registry.plugins import Plugin
+    from interop.testing import _check
 
-    a, b, c = Lane("a", "cpu"), Lane("b", "cpu"), Lane("b.csr", "cuda")
     broken = Framework("odd", "odd", "odd", "1.5", "broken", None, "pip install odd", ("odd",))
     finding = Fault("odd", "odd cannot be imported", "pip install odd", ("d: odd → a: x",) * 20)
     diagnosis = Diagnosis(
@@ -492,36 +491,36 @@ def ill(monkeypatch: pytest.MonkeyPatch) -> None:
         (finding,),
         ("odd: built for another numpy",),
     )
-    trial = Trials(
+    trial = Report(
+        "all",
         (
-            Tried(a, a, "right"),
-            Tried(a, b, "wrong", ("a_to_b",), "1 went in, and 2 came out"),
-            Tried(b, a, "unread", (), "no reader"),
-            Tried(c, a, "refused"),
-            Tried(a, c, "failed", ("up",), "it ended the process with SIGSEGV"),
+            Finding("a", "a → a: copy", "values", "passed"),
+            Finding("a", "a → a: copy", "source", "not exercised", "it cannot be read"),
+            Finding("b", "a → b: a_to_b", "values", "failed", "1 went in, and 2 came out"),
+            Finding("b", "a → b: a_to_b", "source", "failed", "0 is left"),
+            Finding("b", "a → b.csr: up", "values", "failed", "the process died of SIGSEGV"),
+            Finding("b", "a → b.csr: up", "source", "not exercised", "the process died"),
+            Finding("c", "c → a: down", "values", "not exercised", "there is no c today"),
         ),
-        {"d": "there is no d today", "d on cuda": "no device"},
     )
 
     def no_diagnosis(interop: Interop, progress: Progress, *, timeout: float) -> Diagnosis:
         progress(1, 1, "odd")
         return diagnosis
 
-    def no_trial(
-        interop: Interop, without: frozenset[str], progress: Progress, *, patience: float
-    ) -> Trials:
-        assert without == {"odd"}
+    def no_trial(*, without: frozenset[str], progress: Progress, patience: float) -> Report:
+        assert (without, patience) == ({"odd"}, 120)
         progress(1, 1, "a → b")
         return trial
 
     monkeypatch.setattr(doctor, "diagnose", no_diagnosis)
-    monkeypatch.setattr(doctor, "try_all", no_trial)
+    monkeypatch.setattr(_check, "try_conversions", no_trial)
 
 
 @pytest.mark.usefixtures("ill")
 def test_the_doctor_names_what_is_wrong_and_what_fixes_it(run: Run) -> None:
-    """The verdict, findings, device, frameworks, notes, the matrix, and the wrong pairs."""
-    result = run("doctor")
+    """The verdict, findings, device, frameworks, notes, and the conversions that are wrong."""
+    result = run("doctor", "--convert")
     assert result.exit_code == 1
     out = result.stdout
     assert "device: X1, 580.1, 8192 MiB" in out
@@ -532,24 +531,19 @@ def test_the_doctor_names_what_is_wrong_and_what_fixes_it(run: Run) -> None:
     assert "note: odd: built for another numpy" in out
     assert "✗ odd cannot be imported\n  to fix it: pip install odd\n" in out
     assert "  it disables 20 conversions\n" in out
-    rows = [line.split() for line in out.splitlines() if re.match(r"[123] [ab] ", line)]
-    assert rows[:3] == [
-        ["1", "a", "1", "!1", "!1"],
-        ["2", "b", "~1", "·", "·"],
-        ["3", "b", "on", "cuda", "·", "·", "·"],
-    ]
-    assert "✗ a → b (a_to_b): wrong: 1 went in, and 2 came out" in out
-    assert "✗ a → b.csr on cuda (up): failed: it ended the process with SIGSEGV" in out
-    assert "not tried: d: interop cannot make an example (there is no d today)" in out
-    assert "d on cuda" not in out
-    assert out.startswith("3 things are wrong. Not tried: d.\n✗ odd cannot be")
+    assert "✗ a → b: a_to_b (b): 1 went in, and 2 came out\n" in out
+    assert "✗ a → b.csr: up (b): the process died of SIGSEGV\n" in out
+    assert "0 is left" not in out
+    assert "conversions of real data: 1 right, 2 wrong, 1 not tried, " in out
+    assert out.startswith("3 things are wrong.\n✗ odd cannot be")
     assert out.count("things are wrong") == 1
 
 
 @pytest.mark.usefixtures("ill")
 def test_a_verbose_doctor_names_what_is_missing_and_what_is_disabled(run: Run) -> None:
     """Nobody asked for most of either, so it takes an option to see them."""
-    out = run("doctor", "-v").stdout
+    out = run("doctor", "--convert", "-v").stdout
+    assert "  not tried: c → a: down (c): there is no c today\n" in out
     assert re.search(r"^lost +missing .* pip install odd$", out, re.MULTILINE)
     assert "it disables 20 conversions: odd → a: x; odd → a: x" in out
     assert "-v names" not in out
@@ -568,77 +562,62 @@ def diagnosed(ill: None, monkeypatch: pytest.MonkeyPatch) -> Any:
     return change
 
 
-@pytest.mark.parametrize(
-    ("trial", "code", "verdict"),
-    [
-        (Trials((), {"a": "np.asarray is broken"}), 1, "1 thing is wrong."),
-        (
-            Trials(
-                (Tried(Lane("a", "cpu"), Lane("a", "cpu"), "right"),), {"b": "no b", "b on x": ""}
-            ),
-            0,
-            "Nothing is wrong in what was tried.",
-        ),
-    ],
-)
-def test_the_doctor_says_what_it_could_not_try(
-    run: Run,
-    diagnosed: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    trial: Trials,
-    code: int,
-    verdict: str,
+def test_a_doctor_who_could_try_nothing_says_so(
+    run: Run, diagnosed: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where nothing could be tried something is wrong; where some formats could not, it says so."""
-    from interop._cli import doctor
+    """Where no conversion at all could be tried, that is what is wrong."""
+    from interop.testing import _check
 
     diagnosed(findings=())
-    monkeypatch.setattr(doctor, "try_all", lambda *call, **keywords: trial)
+    untried = Finding("a", "a → a: copy", "values", "not exercised", "np.asarray is broken")
+    trial = Report("all", (untried,))
+    monkeypatch.setattr(_check, "try_conversions", lambda **keywords: trial)
+    result = run("doctor", "--convert")
+    assert result.exit_code == 1
+    first = "1 thing is wrong.\n✗ no conversion could be tried: np.asarray is broken\n"
+    assert result.stdout.startswith(first)
+
+
+def test_the_doctor_converts_only_if_asked_to(run: Run, diagnosed: Any) -> None:
+    """By default it looks, which takes a fraction of the time, and says how to have all tried."""
+    diagnosed(findings=())
     result = run("doctor")
-    assert result.exit_code == code
-    first = f"{verdict} Not tried: {next(iter(trial.untried))}."
-    assert result.stdout.splitlines()[0] == first
-    assert result.stdout.count(verdict) == 1
-    if code:
-        assert "✗ no pair of formats could be tried: np.asarray is broken" in result.stdout
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "Nothing is wrong.")
+    last = "no conversion was tried: 'interop doctor --convert' tries them all"
+    assert result.stdout.splitlines()[-1] == last
 
 
 @pytest.mark.usefixtures("ill")
-def test_wrong_pairs_are_red_on_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal the cell of a wrong pair is red; in a pipe there is no color at all."""
-    assert "\x1b" not in run("doctor").stdout
+def test_what_is_wrong_is_red_on_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal its line is red; in a pipe there is no color at all."""
+    assert "\x1b" not in run("doctor", "--convert").stdout
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    assert re.search("\x1b\\[1;31m!1", run("doctor").stdout)
+    assert "\x1b[31m✗ a → b: a_to_b" in run("doctor", "--convert").stdout
 
 
 @pytest.mark.usefixtures("ill")
 def test_the_doctors_findings_are_json(run: Run) -> None:
-    """All of it is in one document, the pairs that are right among them."""
-    result = run("doctor", "--json")
+    """All of it is in one document, what is right as well."""
+    result = run("doctor", "--convert", "--json")
     assert result.exit_code == 1
     document = json.loads(result.stdout)
     assert document["ok"] is False
     assert len(document["findings"][0]["disables"]) == 20
-    assert [pair["outcome"] for pair in document["trial"]["pairs"]] == [
-        "right",
-        "wrong",
-        "unread",
-        "refused",
-        "failed",
-    ]
-    assert json.loads(run("doctor", "--no-convert", "--json").stdout)["trial"] is None
+    outcomes = [finding["outcome"] for finding in document["trial"]["findings"]]
+    assert (len(outcomes), outcomes[:3]) == (7, ["passed", "not exercised", "failed"])
+    assert json.loads(run("doctor", "--json").stdout)["trial"] is None
 
 
 def test_the_doctor_finds_nothing_where_nothing_is_wrong() -> None:
-    """With NumPy and Python's own alone, every route is tried and right, and the code is 0."""
-    result = _program("doctor")
+    """With NumPy and Python's own alone, what can be tried is right, and the code is 0."""
+    result = _program("doctor", "--convert")
     assert result.returncode == 0, result.stdout + result.stderr
-    untried = "Not tried: arrow_c_array; arrow_c_stream."  # PyArrow reads them
-    assert result.stdout.startswith(f"Nothing is wrong in what was tried. {untried}\n")
+    assert result.stdout.startswith("Nothing is wrong.\n")
+    right = re.search(r"conversions of real data: (\d+) right, 0 wrong, ", result.stdout)
+    assert right
+    assert int(right[1]) > 40
     assert re.search(r"^numpy +ready", result.stdout, re.MULTILINE)
-    assert re.search(r"pairs: .*\d right", result.stdout)
     assert result.stderr == ""
 
 
@@ -743,7 +722,7 @@ def test_check_runs_the_conformance_suite(run: Run) -> None:
     assert result.exit_code == 0, result.output
     first, *_, last = brief = result.stdout.splitlines()
     assert re.match(r"python: .*[1-9]\d* not exercised", first)
-    assert last == "-v names what is not exercised, and why."
+    assert re.match(r"\d+ checks were not tried: 'interop check python -v' names them", last)
     assert "\nnot exercised: " in verbose
     assert len(verbose.splitlines()) > len(brief)
     document = json.loads(run("check", "python", "--json").stdout)
@@ -766,7 +745,9 @@ def test_a_broken_promise_is_code_1(run: Run, monkeypatch: pytest.MonkeyPatch) -
     assert result.exit_code == 1
     verdict = "numpy: 0 passed, 1 failed, 1 not exercised; nothing that it declares could be tried"
     assert result.stdout.splitlines()[0] == verdict
-    assert result.stdout.splitlines()[-1] == "-v names what is not exercised, and why."
+    last = result.stdout.splitlines()[-1]
+    assert last.startswith("1 checks were not tried: 'interop check numpy -v' names them with ")
+    assert "Samples(make=" in last
     untried = "declared and never tried: bool (in 1 of 1), int8 (in 1 of 1)"
     assert untried in run("check", "numpy", "-v").stdout.splitlines()
     assert "it says view and copies" in result.stdout
@@ -797,6 +778,16 @@ sys.meta_path.insert(0, Interrupting())
 """
     result = _ended(sys.executable, "-c", program + MAIN)
     assert (result.returncode, result.stderr) == (130, "interop: interrupted\n")
+
+
+@pytest.mark.parametrize("home", ["/dev/null/home", "/proc"])
+def test_a_home_that_cannot_be_written_is_no_traceback(home: str) -> None:
+    """Only the completion of a shell writes there, and it says in a line that it cannot."""
+    result = _program("--install-completion", "bash", HOME=home)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert re.fullmatch(rf"interop: {home}\S* cannot be written \(.*\)\.\n", result.stderr)
+    for words in (("plan", "numpy", "python"), ("doctor",), ("plugins",)):
+        assert not _program(*words, HOME=home).stderr
 
 
 # ---------------------------------------------------------------------- on a terminal
@@ -881,7 +872,7 @@ def test_the_doctors_frameworks_fit_a_terminal_of_80_columns(run: Run, diagnosed
     long = broken._replace(module="array_api_strict", distribution="array_api_strict")
     missing = missing._replace(install="pip install dpnp")
     diagnosed(frameworks=(long, missing._replace(version="1.5", seconds=0.5)))
-    lines = _plain(run("doctor", "--no-convert", "-v").stdout)
+    lines = _plain(run("doctor", "-v").stdout)
     assert any(line.split()[:3] == ["framework", "state", "installed"] for line in lines)
 
 

@@ -11,7 +11,7 @@ import cupy
 import pytest
 import torch
 
-from interop._cli.problems import problems
+from interop._cli.probe import problems
 
 
 def test_a_torch_without_numpy_says_so(in_subprocess: Callable[..., str]) -> None:
@@ -23,7 +23,7 @@ def test_a_torch_without_numpy_says_so(in_subprocess: Callable[..., str]) -> Non
             warnings.simplefilter("ignore")  # torch warns of it when it is imported
             import torch
         del sys.modules["numpy"]
-        from interop._cli.problems import problems
+        from interop._cli.probe import problems
         print(json.dumps([[*problem] for problem in problems("array-interop", "torch")]))
     """
     ((problem, fix, formats, others, devices),) = json.loads(in_subprocess(program))
