@@ -368,7 +368,7 @@ def _spec_of_other(
     if others == "refuse" and value is not None:
         _refuse(value)
     if _hides_arrays(registry, value, is_root=is_root):
-        registry.recognise(type(value))  # says what to pass instead
+        registry.describe(value)  # says what to pass instead
     is_number = others == "convert" and type(value) in NUMBERS
     return registry.describe(value) if is_number else None
 
@@ -408,11 +408,20 @@ def _hides_arrays(registry: Registry, value: Value, *, is_root: bool) -> bool:
         return False
     is_leaf = partial(is_array, registry)
     trees = (Tree(item, is_leaf, registry.containers) for item in contents)
+    leaves = ((tree.arrays, [tree.values[n] for n in tree.leaves]) for tree in trees)
     return any(
-        tree.arrays
-        or any(_hides_arrays(registry, tree.values[n], is_root=False) for n in tree.leaves)
-        for tree in trees
+        arrays
+        or any(_hides_arrays(registry, part, is_root=False) for part in parts)
+        # The parts of an object may have attributes, too, as the steps of a pipeline do.
+        or (is_root and any(is_leaf(held) for part in parts for held in _attributes(part)))
+        for arrays, parts in leaves
     )
+
+
+def _attributes(value: Value) -> Iterable[Value]:
+    """Return the values of the attributes of an object that is no class, module or function."""
+    is_shared = isinstance(value, (type, ModuleType, FunctionType))
+    return () if is_shared else [*getattr(value, "__dict__", {}).values()]
 
 
 def is_of_numbers(registry: Registry, spec: Spec) -> bool:

@@ -29,6 +29,9 @@ _MOVES: dict[type | UnionType, str] = {
     object: ", and it offers no array protocol; pass the arrays in it, or register a Format.",
 }
 
+#: How many attributes an advice names.
+_SHOWN = 3
+
 #: The advice for what has a shape and items, unless its parts are of its own type.
 _READS = "; convert x[...], which reads it."
 _EMPTY_PART = itemgetter(slice(0))
@@ -82,7 +85,19 @@ def leading_on(value: Value, reason: str, is_format: Callable[[object], bool]) -
         part = _part(value, get)
         if part is not None and type(part) is not type(value) and is_format(part):
             return f"{reason.removesuffix(_MOVES[object])}; convert {way}."
+    if names := _attributes(value, is_format):
+        shown = ", ".join([f"x.{name}" for name in names[:_SHOWN]] + ["…"] * (len(names) > _SHOWN))
+        move = f"interop.convert_tree(vars(x), ...) converts the arrays in its attributes ({shown})"
+        return f"{reason.removesuffix(_MOVES[object])}; {move}."
     return reason
+
+
+def _attributes(value: Value, is_format: Callable[[object], bool]) -> list[str]:
+    """Return the attributes that are arrays of a value, by their public names if they have some."""
+    attributes = getattr(value, "__dict__", {})
+    held = [name for name, attribute in attributes.items() if is_format(attribute)]
+    public = ((name, name.lstrip("_")) for name in held)
+    return [short if hasattr(type(value), short) else name for name, short in public]
 
 
 def _part(value: Value, get: Callable[[Value], object]) -> object:

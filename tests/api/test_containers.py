@@ -615,9 +615,13 @@ def test_a_tree_that_is_one_object_with_arrays_is_refused() -> None:
         def __init__(self) -> None:
             self.__x = torch.ones(1)
 
+    class Steps:  # as a pipeline, whose parts hold the arrays
+        def __init__(self) -> None:
+            self.steps = [("first", Holder())]
+
     holder, loader = Holder(), torch.utils.data.DataLoader([torch.ones(1)])
-    moves = "pass the arrays in it|convert each item that it yields"
-    for value in (holder, Slotted(), loader, Archive()):
+    moves = "pass the arrays in it|convert each item that it yields|the arrays in its attributes"
+    for value in (holder, Slotted(), Steps(), loader, Archive()):
         with pytest.raises(UnknownValueError, match=moves):
             interop.convert_tree(value, to="numpy")
         assert interop.convert_tree([value], to="numpy")[0] is value

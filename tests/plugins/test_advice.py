@@ -408,6 +408,47 @@ def test_advice_for_foreign_values_leads_on(name: str, to: str) -> None:
     assert interop.convert_tree({"x": NUMBERS, "y": x}, to="numpy")["y"] is x
 
 
+class Annotated:
+    """A value with arrays in private attributes, and properties that give them."""
+
+    def __init__(self) -> None:
+        self._X, self.obs, self.n, self.name = NUMBERS, pd.Series(NUMBERS), 3, "a"
+
+    @property
+    def X(self) -> Any:  # noqa: N802 - as AnnData calls it
+        return self._X
+
+
+def test_attributes_that_are_arrays_are_named_with_the_call_that_converts_them() -> None:
+    """An object with arrays among its attributes says which, and that `vars` is a tree of them."""
+    x = Annotated()
+    for convert in (interop.convert, interop.convert_tree):
+        with pytest.raises(UnknownValueError) as refusal:
+            convert(x, to="torch")
+        said = str(refusal.value).partition("; ")[2]
+        call = "interop.convert_tree(vars(x), ...)"
+        assert said == f"{call} converts the arrays in its attributes (x.X, x.obs)."
+    tree = interop.convert_tree(vars(x), to="torch")
+    assert tree["_X"].tolist() == tree["obs"].tolist() == [0, 1, 2]
+    assert (tree["n"], tree["name"]) == (3, "a")
+
+
+@pytest.mark.extra("sklearn")
+def test_an_estimator_says_how_its_arrays_are_converted() -> None:
+    """A fitted estimator names what it has learnt, and a pipeline does not pass as it is."""
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+
+    x = np.arange(6.0).reshape(3, 2)
+    model, pipeline = Ridge().fit(x, x[:, 0]), make_pipeline(Ridge()).fit(x, x[:, 0])
+    with pytest.raises(UnknownValueError, match=r"vars\(x\).*\(x\.coef_"):
+        interop.convert_tree(model, to="torch")
+    learnt = interop.convert_tree(vars(model), to="torch")
+    assert learnt["coef_"].tolist() == model.coef_.tolist()
+    with pytest.raises(UnknownValueError, match="pass the arrays in it"):
+        interop.convert_tree(pipeline, to="torch")
+
+
 def test_descriptions_and_records_say_what_they_are() -> None:
     """What has no data is described for a plan, and records of NumPy's own class are records."""
     x = jax.ShapeDtypeStruct((2, 3), "float32")
