@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -12,8 +13,9 @@ import typer
 from interop._api.default import default
 from interop._text import json_text
 
-from .drawing import dot, mermaid
+from .drawing import dot
 from .network import network
+from .notation import unknown_format
 from .output import JSON, check_file, fail, line, misused, reports_errors, show_bytes, write_file
 from .tool import Tool, ToolFailed
 
@@ -24,7 +26,6 @@ class Drawing(StrEnum):
     svg = "svg"
     png = "png"
     pdf = "pdf"
-    mermaid = "mermaid"
     dot = "dot"
     json = "json"
 
@@ -33,12 +34,16 @@ class Drawing(StrEnum):
 _PICTURES = (Drawing.svg, Drawing.png, Drawing.pdf)
 #: Seconds that Graphviz may take.
 _PATIENCE = 120
-_SUFFIXES = {".mmd": "mermaid", ".gv": "dot"}
+_SUFFIXES = {".gv": "dot"}
 _NO_GRAPHVIZ = (
     "Graphviz is not installed, which draws {kind}: install it "
-    "(apt install graphviz, brew install graphviz), or pass --as mermaid, dot or json."
+    "(apt install graphviz, brew install graphviz), or pass --as dot or json."
 )
 
+_NAMES = typer.Argument(
+    metavar="NAME...",
+    help="The frameworks or formats to draw; by default all frameworks, as a box each.",
+)
 _DRAWING = typer.Option(
     "--as", metavar="KIND", help="What to draw; by default what the file's name ends with."
 )
@@ -47,13 +52,17 @@ _FILE = typer.Option("--file", metavar="FILE", help="Where to write it instead o
 
 @reports_errors
 def graph(
+    names: Annotated[list[str] | None, _NAMES] = None,
+    *,
     kind: Annotated[Drawing | None, _DRAWING] = None,
     file: Annotated[Path | None, _FILE] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Draw the formats and the conversions between them.
+    """Draw the frameworks and how they are linked, or the formats of some of them.
 
-    As SVG, PNG or PDF, which needs Graphviz, or as Mermaid, DOT or JSON.
+    As SVG, PNG or PDF, which needs Graphviz, or as DOT or JSON.
+
+    Example: interop graph torch scipy --file graph.png
     """
     if file is not None:
         check_file(file)
@@ -65,9 +74,9 @@ def graph(
     kind = asked or named or _default_kind(file)
     if file is None and kind in _PICTURES and sys.stdout.isatty():
         misused(
-            "a picture is not for a terminal: pass -o graph.svg (or .png, .pdf), or --as mermaid."
+            "a picture is not for a terminal: pass --file graph.svg (or .png, .pdf), or --as dot."
         )
-    drawing = _drawing(kind)
+    drawing = _drawing(kind, names or ())
     if file is None:
         show_bytes(drawing)
         return
@@ -90,15 +99,16 @@ def _default_kind(file: Path | None) -> Drawing:
     return Drawing.svg
 
 
-def _drawing(kind: Drawing) -> bytes:
-    shown = network(default)
-    if kind in _PICTURES:
-        return _picture(dot(shown), kind)
+def _drawing(kind: Drawing, names: Collection[str]) -> bytes:
+    whole = network(default)
+    for name in names:
+        if not whole.only([name]).nodes:
+            misused(unknown_format(default, name))
     if kind is Drawing.json:
-        text = json_text(shown.as_dict(), 1)
-    else:
-        text = mermaid(shown) if kind is Drawing.mermaid else dot(shown)
-    return f"{text}\n".encode()
+        shown = whole.only(names) if names else whole
+        return f"{json_text(shown.as_dict(), 1)}\n".encode()
+    text = dot(whole.only(names) if names else whole.by_frameworks())
+    return _picture(text, kind) if kind in _PICTURES else f"{text}\n".encode()
 
 
 def _picture(text: str, kind: Drawing) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from interop._api.inspection import Inspection
@@ -71,6 +71,31 @@ class Network(NamedTuple):
     def nodes(self) -> tuple[Node, ...]:
         """The formats of all groups."""
         return tuple(node for group in self.groups for node in group.nodes)
+
+    def only(self, names: Collection[str]) -> Network:
+        """Return the part with some frameworks or formats, and the links between these."""
+        groups = tuple(
+            Group(group.name, tuple(n for n in group.nodes if {group.name, n.name} & {*names}))
+            for group in self.groups
+        )
+        shown = {node.name for group in groups for node in group.nodes}
+        links = (link for link in self.links if {link.source, link.target} <= shown)
+        return Network(tuple(group for group in groups if group.nodes), tuple(links))
+
+    def by_frameworks(self) -> Network:
+        """Return the network of frameworks: each is one node, and protocols are left out."""
+        home = {node.name: node.group for node in self.nodes if node.group != _PROTOCOLS}
+        kinds: dict[tuple[str, str], str] = {}
+        for link in self.links:
+            ends = home.get(link.source, ""), home.get(link.target, "")
+            if all(ends) and ends[0] != ends[1]:
+                kinds[ends] = min(link.kind, kinds.get(ends, link.kind), key=KINDS.index)
+        groups = [group for group in self.groups if group.name != _PROTOCOLS]
+        nodes = [group.nodes[0]._replace(name=group.name) for group in groups]
+        return Network(
+            tuple(Group(node.name, (node,)) for node in nodes),
+            tuple(Arrow(*ends, kind, ()) for ends, kind in sorted(kinds.items())),
+        )
 
     def as_dict(self) -> dict[str, object]:
         """Return it as what JSON can hold."""

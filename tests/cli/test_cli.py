@@ -330,7 +330,6 @@ def test_a_plugin_that_failed_is_code_1(run: Run, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("name", "start"),
     [
-        ("graph.mmd", "flowchart LR"),
         ("graph.dot", "digraph interop {"),
         ("graph.gv", "digraph interop {"),
         ("graph.json", "{"),
@@ -345,9 +344,22 @@ def test_the_graph_is_drawn_as_its_file_is_called(
     assert (result.exit_code, result.stdout) == (0, f"wrote {path}\n")
     text = path.read_text("utf-8")
     assert text.startswith(start)
-    assert "scipy.csr" in text
-    kind = {"mmd": "mermaid", "gv": "dot"}.get(name.partition(".")[2], name.partition(".")[2])
+    assert "scipy" in text
+    assert ("scipy.csr" in text) == name.endswith("json")  # which has all formats
+    kind = {"gv": "dot"}.get(name.partition(".")[2], name.partition(".")[2])
     assert run("graph", "--as", kind).stdout == text
+
+
+def test_the_graph_of_some_frameworks_has_their_formats(run: Run) -> None:
+    """What is named is drawn format by format, and nothing else; an unknown name is refused."""
+    text = run("graph", "scipy", "numpy", "--as", "dot").stdout
+    assert '"scipy.csr"' in text
+    assert "torch" not in text
+    names = [f["name"] for f in json.loads(run("graph", "scipy.csr", "--json").stdout)["formats"]]
+    assert names == ["scipy.csr"]
+    result = run("graph", "scipi", "--as", "dot")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "did you mean 'scipy'?" in result.stderr
 
 
 def test_a_drawing_that_cannot_be_written_leaves_the_one_that_was_there(tmp_path: Path) -> None:
@@ -433,7 +445,7 @@ def test_graphviz_draws_what_it_is_given(kind: str, start: bytes, run: Run, tmp_
     assert result.exit_code == 0, result.output
     picture = path.read_bytes()
     assert picture.startswith(start)
-    assert kind != "svg" or b">scipy.csr<" in picture
+    assert kind != "svg" or b">scipy<" in picture
 
 
 @pytest.mark.usefixtures("programs")
@@ -446,8 +458,8 @@ def test_without_graphviz_one_line_says_how_to_get_it(args: tuple[str, ...], run
     assert result.stderr.count("\n") == 1
     assert "Graphviz is not installed" in result.stderr
     assert "apt install graphviz" in result.stderr
-    assert "--as mermaid, dot or json" in result.stderr
-    assert run("graph", "--as", "mermaid").exit_code == 0
+    assert "--as dot or json" in result.stderr
+    assert run("graph", "--as", "dot").exit_code == 0
 
 
 def test_graphvizs_errors_are_passed_on(run: Run, programs: Path) -> None:
@@ -894,7 +906,7 @@ def test_a_wrong_command_line_is_reported_within_80_columns(run: Run) -> None:
     assert max(map(len, lines)) <= 80
     assert lines[-2:] == [
         "interop: Invalid value for '--as': 'bmp' is not one of 'svg', 'png', 'pdf',",
-        "'mermaid', 'dot', 'json'.",
+        "'dot', 'json'.",
     ]
 
 
@@ -942,7 +954,7 @@ def _on_a_terminal(*args: str) -> tuple[int, str]:
 def test_no_picture_is_thrown_at_a_terminal(args: tuple[str, ...]) -> None:
     """It is refused with what to pass instead."""
     code, text = _on_a_terminal(*args)
-    assert (code, "-o graph.svg" in text, "<svg" in text, "PNG\r" in text) == (
+    assert (code, "--file graph.svg" in text, "<svg" in text, "PNG\r" in text) == (
         2,
         True,
         False,

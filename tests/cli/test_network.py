@@ -48,3 +48,21 @@ def test_json_holds_a_row_for_each_format_and_link(empty: Interop) -> None:
     assert {(row["source"], row["target"]): row["kind"] for row in document["links"]} == {
         (link.source, link.target): link.kind for link in shown.links
     }
+
+
+def test_a_part_has_the_links_between_its_formats(empty: Interop) -> None:
+    """It is named by frameworks and by formats."""
+    whole = network(_three(empty))
+    part = whole.only(["a.odd", "b", "c"])
+    assert [node.name for node in part.nodes] == ["a.odd", "b", "c"]
+    assert [(link.source, link.target) for link in part.links] == [("b", "c")]
+    assert whole.only(["a"]).nodes == whole.groups[0].nodes
+    assert whole.only(["nothing"]).groups == ()
+
+
+def test_frameworks_are_linked_as_mildly_as_their_formats(empty: Interop) -> None:
+    """Each is one node; protocols and links within a framework are left out."""
+    shown = network(_three(empty)).by_frameworks()
+    assert [node.name for node in shown.nodes] == ["a", "b", "c"]
+    links = [(link.source, link.target, link.kind) for link in shown.links]
+    assert links == [("a", "b", "shares"), ("b", "a", "copies"), ("b", "c", "loses")]

@@ -17,7 +17,7 @@ import pytest
 import interop
 from interop import Interop
 from interop._cli import cli, listings
-from interop._cli.drawing import dot, mermaid
+from interop._cli.drawing import dot
 from interop._cli.network import Arrow, Group, Network, Node
 from interop._model.text import Listing
 from interop._registry.plugins import Plugin
@@ -253,6 +253,6 @@ def test_drawings_hold_no_commands_of_others() -> None:
         )
         links = (Arrow(text, "b", "shares", (text,)),)
         shown = Network((Group(text, nodes[:1]), Group("b", nodes[1:])), links)
-        for drawing in (dot(shown), mermaid(shown)):
-            assert list(_faults(drawing)) == []
+        for part in (shown, shown.by_frameworks()):
+            assert list(_faults(dot(part))) == []
         assert json.loads(json_text(shown.as_dict()))["links"][0]["source"] == text
