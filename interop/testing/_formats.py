@@ -655,7 +655,8 @@ class _Format:
             value = sampled(self._interop, recipe._replace(seed=1))
         except NoSample:
             return []
-        for variant in (itself, *self._format.samples.variants.values()):
+        variants = self._format.samples.variants.items()
+        for variant in (itself, *(make for trait, make in variants if trait in MEMORY_TRAITS)):
             with suppress(*REFUSALS):
                 out = variant(value)
                 if not self._interop.spec(out).traits & UNWRITABLE:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec
 
+from interop.errors import BadRequestError
 from interop.kit import CheckedProducer
 from interop.plugin import Declined
 
@@ -97,6 +98,12 @@ def _check_holds(device: str, dtype: str) -> None:
 
 def fill(out: Tensor, value: Tensor) -> None:
     """Write the numbers of `value` into `out`, which is on the same device."""
+    if out.sycl_context != value.sycl_context:
+        msg = (
+            "out= is of another SYCL context than the array, and neither can use the memory of the "
+            "other; make it with sycl_queue=array.sycl_queue."
+        )
+        raise BadRequestError(msg)
     out[...] = on_queue(value, out.sycl_queue)
 
 
