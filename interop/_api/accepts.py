@@ -424,7 +424,7 @@ class Calls:
                 not flat.compares or _are_together(returned, array)
             ):
                 return returned
-        return _Caller(self, array, self.registry.describe(array)).returned(result)
+        return _Caller(self, array, self.registry.recognition.describe(array)).returned(result)
 
     def _keep(self, caller: _Caller, values: tuple[Value, ...], *, is_alone: bool) -> None:
         """Keep the fast paths for arguments of these types, if they can be taken.
@@ -525,7 +525,7 @@ class _Caller:
 
     def back(self, value: Value, *, dtype: str | None = None) -> Value:
         """Return an array from the function, converted to the caller's kind."""
-        spec = self._registry.describe(value)
+        spec = self._registry.recognition.describe(value)
         target = self._counterpart(spec)
         if target is None or target == spec.format:
             return value
@@ -538,7 +538,7 @@ class _Caller:
             result = self._convert(value, target)
         else:
             result = self._convert(value, target, dtype=dtype, device=self.device)
-        return self._registry.relabelled(result, self.array)
+        return self._registry.recognition.relabelled(result, self.array)
 
     def _counterpart(self, spec: Spec) -> str | None:
         """Return the caller's format for a result: one of the same layout if there is one.
@@ -592,7 +592,7 @@ class _Caller:
     ) -> tuple[list[Value], Pullback]:
         """Call the function; return its results, and the pullback, in the caller's arrays."""
         values = self._converted(places, arrays)
-        dtypes = [self._registry.describe(array).dtype for array in arrays]
+        dtypes = [self._registry.recognition.describe(array).dtype for array in arrays]
 
         def function(inputs: Sequence[Value]) -> list[Value]:
             for place, array in zip(places, inputs, strict=True):

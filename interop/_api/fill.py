@@ -46,13 +46,13 @@ class Fills:
         registry, out = self._registry, keywords.out
         out_spec = self._converters.spec_for("out", out)  # which loads the plugins
         out_spec = out_spec._replace(device=ordinary(out_spec.device))
-        x = registry.opened(x)
-        spec = registry.describe(x)
+        x = registry.recognition.opened(x)
+        spec = registry.recognition.describe(x)
         target = registry.formats[out_spec.format]
         _check_writable(target, out, out_spec)
         if "unknown_shape" in spec.traits:  # until it is computed
             x = self._converter(out_spec, None, None, keywords).convert(x, keywords)
-            spec = registry.describe(x)
+            spec = registry.recognition.describe(x)
         if out_spec.shape != spec.shape:
             msg = (
                 f"out has shape {out_spec.shape}, but the value has {spec.shape}; pass an out of "
@@ -124,7 +124,7 @@ class Fills:
 
     def _shaped(self, result: Value, out_spec: Spec) -> Value:
         """Return a result, or refuse it if the value had stated another shape than it gave."""
-        shape = self._registry.describe(result).shape
+        shape = self._registry.recognition.describe(result).shape
         if shape != out_spec.shape:
             msg = (
                 f"out has shape {out_spec.shape}, and the value, which states that shape, gives "

@@ -499,7 +499,7 @@ class Interop:
         PluginError
             The `describe` of a plugin failed, or no plugin is installed.
         """
-        return self._registry.describe(x)
+        return self._registry.recognition.describe(x)
 
     @brief
     def make_spec(

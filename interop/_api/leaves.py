@@ -318,7 +318,7 @@ def is_array(registry: Registry, value: Value) -> bool:
     if type(value).__module__ == "builtins" or isinstance(value, Mapping):
         return False
     try:
-        return _are_of_arrays(registry.format_of(value).types)
+        return _are_of_arrays(registry.recognition.format_of(value).types)
     except UnknownValueError:
         return False
 
@@ -328,7 +328,7 @@ def is_list_of_numbers(registry: Registry, value: Value) -> bool:
     if type(value) is not list:
         return False
     try:
-        registry.describe(value)
+        registry.recognition.describe(value)
     except UnknownValueError:
         return False
     except BadRequestError:  # raised again by code that can say where in the tree it came up
@@ -353,8 +353,8 @@ def reader(registry: Registry) -> Callable[[Value], tuple[Value, Spec | None]]:
             return seen[id(leaf)][1:]
         if type(leaf) is not list and not is_array(registry, leaf):  # other lists are opened
             return leaf, None
-        value = registry.opened(leaf)
-        spec = registry.describe(value)
+        value = registry.recognition.opened(leaf)
+        spec = registry.recognition.describe(value)
         seen[id(leaf)] = leaf, value, spec  # the leaf lives on, so that no other gets its `id`
         return value, spec
 
@@ -368,9 +368,9 @@ def _spec_of_other(
     if others == "refuse" and value is not None:
         _refuse(value)
     if _hides_arrays(registry, value, is_root=is_root):
-        registry.describe(value)  # says what to pass instead
+        registry.recognition.describe(value)  # says what to pass instead
     is_number = others == "convert" and type(value) in NUMBERS
-    return registry.describe(value) if is_number else None
+    return registry.recognition.describe(value) if is_number else None
 
 
 def _refuse(value: Value) -> None:
@@ -393,7 +393,7 @@ def _hides_arrays(registry: Registry, value: Value, *, is_root: bool) -> bool:
     if isinstance(value, (type, ModuleType)):
         return False
     is_builtin = kind.__module__ in {"builtins", "itertools"}
-    if not is_builtin and registry.hint(kind):
+    if not is_builtin and registry.recognition.hint(kind):
         return True
     if isinstance(value, Iterator) and (is_builtin or is_root):
         return True

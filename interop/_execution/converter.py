@@ -160,10 +160,10 @@ class Converter:
 
     def convert(self, x: Value, keywords: Keywords = _NO_KEYWORDS) -> Value:
         """Convert a value by its plan, and learn from it."""
-        registry = self.store.registry
+        registry, recognition = self.store.registry, self.store.registry.recognition
         version = registry.version
-        original, x = x, registry.opened(x)
-        spec = registry.describe(x)
+        original, x = x, recognition.opened(x)
+        spec = recognition.describe(x)
         chosen = self.chosen(spec)
         try:
             plan, request = chosen.plan(spec), chosen.request
@@ -175,9 +175,9 @@ class Converter:
         words = request.step_keywords(keywords)
         result = self.store.engine.run(plan, x, spec, request, words)
         self.learn(x, spec, plan, chosen, version)
-        if result is x and x is not original and registry.format_of(original).name == spec.format:
+        if result is x is not original and recognition.format_of(original).name == spec.format:
             result = original  # what it was opened to only stands for it
-        return result if keywords.like is None else registry.relabelled(result, keywords.like)
+        return result if keywords.like is None else recognition.relabelled(result, keywords.like)
 
     # ------------------------------------------------------------------ plans
 
@@ -351,7 +351,8 @@ class Converters:
         It holds the type, and so it must be one that is there for good: its module has it.
         """
         names = (f"{kind.__module__}:{kind.__qualname__}", *format_.types)
-        return self.registry.is_plain(kind, format_) and any(imported(n) is kind for n in names)
+        is_plain = self.registry.recognition.is_plain(kind, format_)
+        return is_plain and any(imported(name) is kind for name in names)
 
     # ------------------------------------------------------------------ requests
 
@@ -459,7 +460,7 @@ class Converters:
     def spec_for(self, name: str, value: Value) -> Spec:
         """Return the spec of the array that a keyword takes."""
         try:
-            return self.registry.describe(value)
+            return self.registry.recognition.describe(value)
         except UnknownValueError:
             msg = (
                 f"{name}= takes an array, and {type(value).__qualname__} is not one interop knows."
@@ -470,7 +471,8 @@ class Converters:
         """Return whether results take labels from the value in ``like=``."""
         if like is None:
             return False
-        return self.registry.formats[self.registry.describe(like).format].labels is not None
+        spec = self.registry.recognition.describe(like)
+        return self.registry.formats[spec.format].labels is not None
 
     def _resolved_like(self, keywords: Keywords) -> tuple[Keywords, frozenset[str]]:
         """Return keywords with the format and the device of ``like=``, and how it is divided."""
@@ -485,7 +487,7 @@ class Converters:
         if self.registry.formats[spec.format].protocol:
             namespace = getattr(like, "__array_namespace__", None)
             adopt(self.registry, type(like) if namespace is None else namespace())
-            spec = self.registry.describe(like)
+            spec = self.registry.recognition.describe(like)
         version, format_ = self.registry.version, self.registry.formats[spec.format]
         address_of = format_.advanced.address
         if address_of is not None and self.knows(type(like), format_):

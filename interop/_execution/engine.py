@@ -105,7 +105,7 @@ class Engine:
             value = declined.instead
             if value is None:
                 return self._replan(declined, spec, request, keywords, note)
-            spec = self._registry.describe(value)
+            spec = self._registry.recognition.describe(value)
             plan = self._plan_of(request, spec)
             return self.carry_out(plan, value, spec, request, keywords, note)
         except NotInstalledError:
@@ -192,7 +192,7 @@ class Engine:
         reasons = (*reasons, (declined.step.label, str(declined)))
         expected = declined.step.before
         taken = before + declined.taken
-        spec = without_dropped(self._registry.describe(declined.value), taken)
+        spec = without_dropped(self._registry.recognition.describe(declined.value), taken)
         if expected.carrier:  # the value itself does not know whose bits it carries
             spec = spec._replace(dtype=expected.dtype, carrier=expected.carrier)
         state = self._planner.state_after(start, taken)._replace(spec=spec)

@@ -196,13 +196,15 @@ class Recorder:
         self._seconds.append(perf_counter() - self._last)
         self._steps.append(step)
         # The specs in a route are those of a class of sizes, not those of this very value.
-        self._written.append(self._registry.describe(result).nbytes if step.writes else 0)
+        describe = self._registry.recognition.describe
+        self._written.append(describe(result).nbytes if step.writes else 0)
         self._last = perf_counter()
 
     def record(self, x: Value, spec: Spec, result: Value, plan: Plan) -> None:
         """Leave a receipt of the conversion of `x` to `result`, which was planned as `plan`."""
         steps = tuple(self._steps)
-        after = spec if result is x else without_dropped(self._registry.describe(result), steps)
+        describe = self._registry.recognition.describe
+        after = spec if result is x else without_dropped(describe(result), steps)
         aliased = shares_memory(self._registry, x, result, (spec, after))
         labels, effects, declared_by = plan._facts if steps == plan.steps else facts(steps)
         receipt = Receipt(
@@ -248,11 +250,12 @@ def overlap(first: Extents, second: Extents) -> bool:
 def extents(registry: Registry, value: Value, spec: Spec | None) -> Extents | None:
     """Return where a value lies, or None if its format does not tell."""
     if spec is None or spec.wrapped is not None:
-        wrapper = registry.format_of(value).wrapper  # it has the memory of the wrapped value
+        wrapper = registry.recognition.format_of(value).wrapper
+        # It has the memory of the wrapped value.
         wrapped = None if wrapper is None else wrapper.unwrap(value)
         value = value if wrapped is None else wrapped
         try:
-            spec = registry.describe(value)
+            spec = registry.recognition.describe(value)
         except HandOffError:  # some values can be exported only once
             return None
     memory = registry.formats[spec.format].memory

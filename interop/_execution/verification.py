@@ -44,7 +44,7 @@ class FirstRun:
     def _described(self, step: Step, result: Value) -> Spec:
         """Return the spec of what a step gave, and blame the step if that is no array at all."""
         try:
-            return self._registry.describe(result)
+            return self._registry.recognition.describe(result)
         except UnknownValueError as error:
             gave = "None" if result is None else f"a {type(result).__qualname__}"
             _blame(step, f"promised {step.after.format} and gave {gave}", error)

@@ -154,14 +154,14 @@ class ResolvedConversion:
         return (
             self.requires <= spec.traits <= self.takes
             and (spec.element in self.dtypes or self._takes_any_dtype(spec))
-            and self._reaches(spec.device)
+            and (
+                self.devices is None
+                or device_type(spec.device) in self.devices
+                or spec.device in self.devices
+            )
             and (self.ndims is None or len(spec.shape) in self.ndims)
             and (index_dtypes is None or spec.index_dtype in index_dtypes)
         )
-
-    def _reaches(self, device: str) -> bool:
-        """Return whether it takes values on a device."""
-        return self.devices is None or device in self.devices or device_type(device) in self.devices
 
     def _takes_any_dtype(self, spec: Spec) -> bool:
         """Return whether the dtype of a value does not matter, since it is only nominal.
@@ -184,8 +184,9 @@ class ResolvedConversion:
             return f"it does not take values with the trait {trait_text(trait)}"
         if dtype not in self.dtypes and not self._takes_any_dtype(spec):
             return f"it does not take {dtype}"
-        if self.devices is not None and not self._reaches(spec.device):
-            return f"it takes data on {', '.join(sorted(self.devices))}, not on {spec.device}"
+        devices = self.devices
+        if devices is not None and devices.isdisjoint({spec.device, device_type(spec.device)}):
+            return f"it takes data on {', '.join(sorted(devices))}, not on {spec.device}"
         if self.ndims is not None and axes not in self.ndims:
             return f"it does not take arrays of {counted_axes(axes)}"
         if index_dtypes is not None and spec.index_dtype not in index_dtypes:

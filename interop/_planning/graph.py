@@ -10,7 +10,7 @@ from typing import Any
 
 from interop._model.format import Format
 from interop._model.provenance import HERE, OWN
-from interop._model.spec import LABELLED, Spec
+from interop._model.spec import ATTRIBUTES, LABELLED, MEMORY_TRAITS, Spec, in_any_order
 from interop._registry.registry import Registry
 
 from .bounds import Least, Links, links, rest
@@ -35,7 +35,6 @@ class Graph:
         self.version = registry.version
         self.formats = registry.formats
         self._provenance = registry.provenance
-        self._registry = registry
         self._available = available
         self.layout_of = {name: format_.layout for name, format_ in self.formats.items()}
         self._hubs = [format_ for format_ in self.formats.values() if format_.hub]
@@ -112,8 +111,14 @@ class Graph:
         return self._arriving.get(name, [])
 
     def carries(self, format_: Format) -> frozenset[str]:
-        """Return the traits that a finished value of a format may have."""
-        return self._registry.carries(format_)
+        """Return the traits that a finished value of a format may have.
+
+        A composite value also has the memory traits of its component arrays.
+        """
+        traits = in_any_order(format_.carries)
+        traits |= LABELLED | ATTRIBUTES if format_.labels else frozenset()
+        components = self.formats.get(format_.component_format)
+        return traits if components is None else traits | (components.carries & MEMORY_TRAITS)
 
     def framework(self, name: str) -> list[Format]:
         """Return the formats of a framework."""

@@ -14,7 +14,7 @@ from types import NoneType
 from interop._model.blame import blame, failed, is_signal, unreadable
 from interop._model.format import Format, Labels, package
 from interop._model.provenance import Provenance
-from interop._model.spec import ATTRIBUTES, LABELLED, MEMORY_TRAITS, Spec, in_any_order
+from interop._model.spec import LABELLED, Spec
 from interop._model.typing import Value
 from interop.errors import (
     HandOffError,
@@ -41,7 +41,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 class Recognition:
-    """The formats by name, and what can be told of a value by its type.
+    """What can be told of a value by its type, given the formats.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ class Recognition:
     def __init__(self, load: Callable[[str], None], load_all: Callable[[], bool]) -> None:
         self._load = load
         self._load_all = load_all
-        self.formats: dict[str, Format] = {}
-        #: Where each format comes from. Formats that were replaced stay in it.
-        self.provenance: dict[str, Provenance] = {}
+        self.replace({}, {})
 
-    def forget_types(self) -> None:
-        """Forget which types were recognised, because a format was registered."""
+    def replace(self, formats: Mapping[str, Format], provenance: Mapping[str, Provenance]) -> None:
+        """Recognise values by these formats alone, and forget which types were recognised."""
+        self.provenance = provenance
+        self.formats = formats
         # New tables, because other threads may be reading the old ones.
         self._recognised = ByType[Format]()
         #: Why the values of other types are none of any format, and how many modules were imported
@@ -308,17 +308,6 @@ class Recognition:
         """Return what a plugin says of values of a type that no format has; "" if nothing."""
         hints = (hint for name, hint in self._hints.items() if imported(name) in type_.__mro__)
         return next(hints, "")
-
-    def carries(self, format_: Format) -> frozenset[str]:
-        """Return the traits a finished value of a format may have.
-
-        A composite value also has the memory traits of its component arrays.
-        """
-        traits = in_any_order(format_.carries) | (
-            LABELLED | ATTRIBUTES if format_.labels else frozenset()
-        )
-        components = self.formats.get(format_.component_format)
-        return traits if components is None else traits | (components.carries & MEMORY_TRAITS)
 
     def relabelled(self, value: Value, like: Value) -> Value:
         """Return a value with the labels of another, if it can have them."""

@@ -29,7 +29,7 @@ _Kind = TypeVar("_Kind")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-class Registry(Recognition):
+class Registry:
     """Everything that is declared.
 
     Parameters
@@ -43,7 +43,11 @@ class Registry(Recognition):
     def __init__(self, costs: Mapping[str, Cost] | None = None, *, plugins: bool = False) -> None:
         #: Loads the plugins for which a value or a name shows the need.
         self.loader = Loader(self.replace, has_plugins=plugins)
-        super().__init__(self.loader.load, self.loader.load_all)
+        #: Tells what values are.
+        self.recognition = Recognition(self.loader.load, self.loader.load_all)
+        self.formats: dict[str, Format] = {}
+        #: Where each format comes from. Formats that were replaced stay in it.
+        self.provenance: dict[str, Provenance] = {}
         self._costs = dict(costs or {})
         #: Counts changes.
         self.version = 0
@@ -94,7 +98,7 @@ class Registry(Recognition):
     def changed(self) -> None:
         """Invalidate whatever was derived from the old declarations."""
         self.version += 1
-        self.forget_types()
+        self.recognition.replace(self.formats, self.provenance)
         for notify in self.on_change:
             notify()
 

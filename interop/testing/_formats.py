@@ -452,7 +452,7 @@ class _Format:
             except NoSample as reason:
                 self._notes.skipped(reason, "fast_path")
                 continue
-            if not self._registry.is_plain(type(value), first):
+            if not self._registry.recognition.is_plain(type(value), first):
                 continue
             spec = self._interop.spec(value)
             result = format_.fast_path(value)
@@ -481,7 +481,7 @@ class _Format:
                 continue
             spec, kind = self._interop.spec(value), type(value)
             key = self._format.fast_key(value)
-            if key is None or not self._registry.is_plain(kind, self._format):
+            if key is None or not self._registry.recognition.is_plain(kind, self._format):
                 continue
             other = specs.setdefault((kind, key), spec)
             is_odd = bool(spec.traits - _KEYED)

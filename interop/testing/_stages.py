@@ -432,7 +432,7 @@ class _Stages:
             except NoSample as reason:
                 self._notes.skipped(reason, "fast_path")
                 continue
-            if self._bench.registry.is_plain(type(value), source):
+            if self._bench.registry.recognition.is_plain(type(value), source):
                 self._notes.judge("fast_path", self._problem_of_fast_path(recipe, value))
 
     def _problem_of_fast_path(self, recipe: Recipe, value: Value) -> str:

@@ -254,7 +254,7 @@ def handed_over(registry: Registry, format_: Format) -> list[str]:
     """
     import numpy as np
 
-    source = registry.recognise(np.ndarray)
+    source = registry.recognition.recognise(np.ndarray)
     if format_.protocol or format_.samples.make or format_ is source or not format_.is_dense:
         return []
     traits = (format_.carries & MEMORY_TRAITS) - format_.samples.variants.keys()
@@ -284,7 +284,7 @@ def _taken_over(interop: Interop, recipe: Recipe) -> Value | None:
     traits = recipe.traits & MEMORY_TRAITS
     if format_ is None or not traits or not traits <= {*handed_over(registry, format_)}:
         return None
-    source = registry.recognise(np.ndarray).name
+    source = registry.recognition.recognise(np.ndarray).name
     array = sample(interop, recipe._replace(format=source, traits=traits))
     route = interop.plan(array, recipe.format)
     if not route.zero_copy:

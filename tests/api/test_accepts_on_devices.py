@@ -77,16 +77,16 @@ def test_a_function_of_the_host_gives_results_back_to_the_device(
 @pytest.fixture
 def described(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the devices of what is described, which no warm call does."""
-    from interop._registry.registry import Registry
+    from interop._recognition.recognition import Recognition
 
     devices: list[str] = []
-    describe = Registry.describe
+    describe = Recognition.describe
 
-    def noted(self: Registry, value: Any) -> interop.Spec:
+    def noted(self: Recognition, value: Any) -> interop.Spec:
         devices.append(value.device)
         return describe(self, value)
 
-    monkeypatch.setattr(Registry, "describe", noted)
+    monkeypatch.setattr(Recognition, "describe", noted)
     return devices
 
 

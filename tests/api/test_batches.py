@@ -327,7 +327,7 @@ def test_a_second_way_of_a_type_serves_trees(both: Interop, calls: Calls, first:
     calls.clear()
     tree = [Leaf("there", MIB, n, device="cpu" if n % 2 else "cuda:0") for n in range(6)]
     with pytest.MonkeyPatch.context() as patches:
-        patches.setattr(both._registry, "describe", lambda value: 1 / 0)
+        patches.setattr(both._registry.recognition, "describe", lambda value: 1 / 0)
         result = both.convert_tree([*tree, tree[0], tree[1]], to="here")
     assert calls == [[0, 2, 4]]
     assert [leaf.number for leaf in result] == [0, 1, 2, 3, 4, 5, 0, 1]

@@ -18,7 +18,7 @@ import interop
 from interop import Interop
 from interop._execution.engine import Engine
 from interop._execution.trace import shares_memory
-from interop._registry.registry import Registry
+from interop._recognition.recognition import Recognition
 from interop.errors import InteropError
 from tests.toys import forget
 
@@ -197,7 +197,7 @@ def test_plain_trees_with_keywords_are_walked_without_a_plan(
     tree = [torch.arange(3.0), {"ids": torch.arange(3)}, (np.ones(2), None)]
     expected = warm.convert_tree(tree, to="numpy", **keywords)
     with monkeypatch.context() as patches:
-        patches.setattr(warm._registry, "describe", described)
+        patches.setattr(warm._registry.recognition, "describe", described)
         result = warm.convert_tree(tree, to="numpy", **keywords)
     assert repr(result) == repr(expected)
 
@@ -212,9 +212,11 @@ def test_only_the_large_leaf_of_a_tree_is_planned(
     mine, described = warm, []
     for warming in ({**tree, "b": None}, tree):
         mine.convert_tree(warming, to="numpy", **keywords)
-    describe = mine._registry.describe
+    describe = mine._registry.recognition.describe
     monkeypatch.setattr(
-        mine._registry, "describe", lambda value: described.append(value) or describe(value)
+        mine._registry.recognition,
+        "describe",
+        lambda value: described.append(value) or describe(value),
     )
     result = mine.convert_tree(tree, to="numpy", **keywords)
     assert [value is large for value in described] == [True]
@@ -414,7 +416,7 @@ def slow_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         monkeypatch.setattr(owner, name, counted)
 
     count(Engine, "run")
-    count(Registry, "describe")
+    count(Recognition, "describe")
     return called
 
 

@@ -161,7 +161,7 @@ def test_a_warm_call_with_several_arrays_and_keywords_describes_nothing(
     called, tensor = warm.accepts("numpy")(function), torch.arange(3.0)
     for _ in range(2):
         called(tensor, y=tensor, scale=2)
-    monkeypatch.setattr(warm._registry, "describe", None)
+    monkeypatch.setattr(warm._registry.recognition, "describe", None)
     result = called(tensor, y=tensor, scale=2)
     assert torch.equal(result, torch.tensor([0.0, 2.0, 4.0]))
     first, second = seen[-1]
@@ -177,7 +177,7 @@ def test_numbers_of_a_tree_take_fast_paths_each_at_its_place(
     number, mine = 1.5, Interop()
     tree = {"a": number, "b": [number, 7, 7, True], "c": np.ones(2), "d": "text", "e": 2j}
     (planned, *again) = (mine.convert_tree(tree, to=to, others="convert") for _ in range(2))
-    monkeypatch.setattr(mine._registry, "describe", None)  # no value is planned again
+    monkeypatch.setattr(mine._registry.recognition, "describe", None)  # no value is planned again
     again.append(mine.convert_tree(tree, to=to, others="convert"))
     for result in again:
         assert repr(result) == repr(planned)

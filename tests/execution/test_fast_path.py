@@ -77,7 +77,9 @@ def test_a_type_has_several_fast_paths(empty: Interop, monkeypatch: pytest.Monke
     for box in boxes * 3:
         empty.convert(box, to="c")
     asked.clear()
-    monkeypatch.setattr(empty._registry, "describe", None)  # no value is described again
+    monkeypatch.setattr(
+        empty._registry.recognition, "describe", None
+    )  # no value is described again
     assert [empty.convert(box, to="c").kind for box in boxes] == ["c", "fast a", "fast b"]
     assert asked == ["a", "b", "a", "a", "b"]
     assert len(empty._converters.of(Request(("c",))).learnt[Box].parts) == 3

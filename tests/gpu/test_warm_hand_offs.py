@@ -19,16 +19,16 @@ SIZE = 1 << 22
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return what is described from now on, which fast paths never do."""
-    from interop._registry.registry import Registry
+    from interop._recognition.recognition import Recognition
 
     described: list[str] = []
-    describe = Registry.describe
+    describe = Recognition.describe
 
-    def noted(self: Registry, value: Any) -> interop.Spec:
+    def noted(self: Recognition, value: Any) -> interop.Spec:
         described.append(type(value).__name__)
         return describe(self, value)
 
-    monkeypatch.setattr(Registry, "describe", noted)
+    monkeypatch.setattr(Recognition, "describe", noted)
     return described
 
 

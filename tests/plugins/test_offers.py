@@ -610,7 +610,7 @@ def test_a_named_stream_takes_the_hand_off_of_a_step() -> None:
     for _ in range(2):
         assert mine.convert(Held("a"), to="b", stream=5) is answers[0]
     with pytest.MonkeyPatch.context() as patches:
-        patches.setattr(mine._registry, "describe", lambda value: 1 / 0)
+        patches.setattr(mine._registry.recognition, "describe", lambda value: 1 / 0)
         assert mine.convert(Held("a"), to="b", stream=5) is answers[0]
         assert mine.convert(Held("a"), to="b") is answers[0]
     assert calls == [("adopted", 5)] * 3 + [("adopted", None)]

@@ -239,7 +239,7 @@ def test_small_plain_rows_are_stacked_without_a_look_at_each(
     instance = interop.Interop()
     rows = [torch.tensor(row) for row in ROWS]
     instance.convert(rows, to="torch")
-    monkeypatch.setattr(instance._registry, "describe", None)
+    monkeypatch.setattr(instance._registry.recognition, "describe", None)
     assert torch.equal(instance.convert(rows, to="torch"), torch.stack(rows))
     assert torch.equal(instance.convert(list(ROWS), to="torch"), torch.stack(rows))
 
@@ -253,7 +253,7 @@ def test_plain_rows_with_a_dtype_are_cast_without_a_look_at_each(
     """The second sequence of one type, dtype and shape is stacked and cast without any spec."""
     instance, rows = interop.Interop(), BATCHES[batch]
     planned = instance.convert(rows, to=target, dtype=dtype)
-    monkeypatch.setattr(instance._registry, "describe", None)
+    monkeypatch.setattr(instance._registry.recognition, "describe", None)
     again = instance.convert(rows, to=target, dtype=dtype)
     assert again.dtype == planned.dtype
     assert again.tolist() == planned.tolist() == ROWS.tolist()

@@ -14,7 +14,7 @@ import pytest
 
 import interop
 from interop import Interop
-from interop._registry.registry import Registry
+from interop._recognition.recognition import Recognition
 from interop.errors import InteropError, RefusedError
 from tests.cases import together
 
@@ -565,7 +565,7 @@ def test_warm_tables_of_numbers_are_shared_without_a_plan(
     def describe(*_: Any) -> None:
         pytest.fail("a warm call describes its value")
 
-    monkeypatch.setattr(Registry, "describe", describe)
+    monkeypatch.setattr(Recognition, "describe", describe)
     warm = interop.convert(table, to="polars")
     assert warm.equals(frame, null_equal=True)
     back = interop.convert(warm, to="pyarrow.table")
@@ -589,9 +589,9 @@ def test_other_tables_are_planned_once_warm(
     for _ in range(2):
         warm.convert(numbers, to=to)
         _outcome(warm, other, to)
-    describe = Registry.describe
+    describe = Recognition.describe
     monkeypatch.setattr(
-        Registry, "describe", lambda mine, value: seen.append(value) or describe(mine, value)
+        Recognition, "describe", lambda mine, value: seen.append(value) or describe(mine, value)
     )
     warm.convert(numbers, to=to)
     assert not seen

@@ -148,8 +148,8 @@ def test_types_that_are_remembered_are_bounded(
         kind = type(f"Box{number}", (Box,), {})
         monkeypatch.setattr(sys.modules[__name__], kind.__name__, kind, raising=False)
         assert empty.spec(kind("a", [1.0])).format == "a"
-        assert len(empty._registry._describers) <= 3
-        assert len(empty._registry._recognised) <= 3
+        assert len(empty._registry.recognition._describers) <= 3
+        assert len(empty._registry.recognition._recognised) <= 3
 
 
 def test_a_type_that_no_format_names_is_searched_for_once(
@@ -179,7 +179,7 @@ def test_a_type_that_no_format_names_is_searched_for_once(
         kind = type(f"Other{number}", (), {})
         monkeypatch.setattr(sys.modules[__name__], kind.__name__, kind, raising=False)
         assert not is_array(empty._registry, kind())
-        assert len(empty._registry._unknown) <= 3
+        assert len(empty._registry.recognition._unknown) <= 3
 
 
 def _failing(error: BaseException) -> Callable[[object], Spec]:
