@@ -250,7 +250,7 @@ def made_apart(dpnp: Any, how: str) -> Any:
 def test_out_of_another_context_is_refused_by_its_name(dpnp: Any) -> None:
     """An out= whose memory the array's queue cannot use is refused, and is left as it was."""
     array, out = interop.convert(host("float32") + 1, to="dpnp"), made_apart(dpnp, "context")
-    with pytest.raises(interop.errors.BadRequestError, match="^out= is of another SYCL context"):
+    with pytest.raises(interop.errors.BadRequestError, match=r"^out= is of another SYCL context"):
         interop.convert(array, out=out)
     assert np.array_equal(dpnp.asnumpy(out), host("float32"))
 
