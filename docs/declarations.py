@@ -97,7 +97,7 @@ def _declarations(module: ModuleType) -> dict[str, Any]:
 def _tools(module: ModuleType) -> dict[str, Any]:
     """Return what plugins call among the names of a module: functions, and a few classes."""
     classes = (
-        *(kit.CapsuleProducer, kit.CastErrors),
+        *(kit.CapsuleProducer, kit.CastErrors, kit.ColumnReader),
         *(kit.CheckedProducer, kit.MemoryAt),
     )
     return {

@@ -31,6 +31,7 @@ from interop.kit.arrays import (
 )
 from interop.kit.cast_errors import (
     CastErrors,
+    cast_digits,
     cast_objects,
     checked_cast,
     misfit,
@@ -38,14 +39,15 @@ from interop.kit.cast_errors import (
 from interop.kit.codes import (
     refuse_codes,
 )
+from interop.kit.column_reader import (
+    ColumnReader,
+)
 from interop.kit.columns import (
     ANY_DTYPES,
     ROW_TRAITS,
     SEVERAL_DTYPES,
     common_dtype,
-    gathered,
     kinds_of_column,
-    streamed,
     words_of_columns,
 )
 from interop.kit.dense_formats import (
@@ -88,6 +90,10 @@ from interop.kit.staging import (
 from interop.kit.streams import (
     stream_handle,
 )
+from interop.kit.tables import (
+    are_numbered,
+    column_formats,
+)
 from interop.kit.threads import (
     idle_cores,
     limit_threads,
@@ -118,9 +124,12 @@ __all__ = [
     "CapsuleProducer",
     "CastErrors",
     "CheckedProducer",
+    "ColumnReader",
     "Export",
     "MemoryAt",
     "address",
+    "are_numbered",
+    "cast_digits",
     "cast_dtypes",
     "cast_objects",
     "check_coordinates",
@@ -129,6 +138,7 @@ __all__ = [
     "check_offsets",
     "checked_cast",
     "checked_export",
+    "column_formats",
     "common_dtype",
     "dense_format",
     "device_of",
@@ -137,7 +147,6 @@ __all__ = [
     "extent",
     "extents",
     "fetch_staged",
-    "gathered",
     "idle_cores",
     "inspect_once",
     "kinds_of_column",
@@ -156,7 +165,6 @@ __all__ = [
     "rising",
     "send_staged",
     "stream_handle",
-    "streamed",
     "stride_traits",
     "take_offer",
     "transfer",

@@ -235,6 +235,61 @@ def cast_objects(objects: Value, dtype: Any, *, fill_nulls: bool = False) -> Val
         raise _unfit(np, objects, place, problem) from None
 
 
+def cast_digits(words: Value, scale: int, dtype: Any, nulls: Value | None = None) -> Value | None:
+    """Return an array of numbers for the digits of decimals, where these are few enough.
+
+    It does at once what `cast_objects` does one by one.
+
+    Parameters
+    ----------
+    words : numpy.ndarray
+        A row for each decimal: its digits as an integer, in words of 64 bits, the lowest first.
+    scale : int
+        How many of the digits come after the point.
+    dtype : numpy.dtype
+    nulls : numpy.ndarray or None
+        Which are null: NaN takes their places, or 0 where the dtype has no NaN.
+
+    Returns
+    -------
+    numpy.ndarray or None
+        None if a number may be rounded twice, or does not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cast_digits(np.array([[125], [-399]]), 2, np.dtype("float32"))
+    array([ 1.25, -3.99], dtype=float32)
+    """
+    import numpy as np
+
+    digits, signs = words[:, 0], words[:, 1:]
+    if nulls is not None:
+        digits = np.where(nulls, 0, digits)
+        signs = np.where(nulls[:, np.newaxis], 0, signs)
+    most = 18 if dtype.kind in "iu" else 22
+    is_long = dtype.name in {"longdouble", "clongdouble", "float128", "complex256"}
+    if is_long or not 0 <= scale <= most or (signs != (digits < 0)[:, np.newaxis] * -1).any():
+        return None
+    if dtype == np.bool_:
+        return digits != 0
+    kind = DTYPES[dtype_name(dtype)].kind
+    if kind in "iu":
+        unit = 10**scale
+        wide = digits // unit  # which rounds down
+        wide += (wide < 0) & (wide * unit != digits)
+    elif misfit(digits, "float64"):
+        return None
+    else:  # both are exact, so that their quotient is rounded once
+        wide = digits / 10.0**scale
+    if misfit(wide, dtype_name(dtype)):
+        return None
+    numbers = checked_cast(wide, dtype)
+    if nulls is not None:
+        numbers[nulls] = null_number(dtype)
+    return numbers
+
+
 def _are_numbers(np: ModuleType, kind: type, is_complex: bool) -> bool:
     """Return whether the values of a type are real numbers, or complex ones."""
     if issubclass(kind, np.generic) and kind.__module__ != np.__name__:  # those of ml_dtypes

@@ -9,7 +9,7 @@ from typing import Any
 from interop._model.conversion import Conversion, Cost, Result
 from interop._model.dtype import DTYPES, preserves
 from interop._model.format import Format
-from interop._model.spec import COLUMN_TRAITS, LABELLED, MEMORY_TRAITS, NOMINAL
+from interop._model.spec import COLUMN_TRAITS, LABELLED, MEMORY_TRAITS, NO_COLUMNS, NOMINAL
 
 from .arrays import COPY, DTYPE, EMPTY, dtype_name
 
@@ -162,7 +162,8 @@ def gathered(
     own = Result(dtypes=source.dtypes)
     losing = COPY | {"drop_mask"}
     fill = partial(write, effects=losing, result=Result(dtypes=_HELD if filled is None else filled))
-    yield write(requires=_SCATTERED, result=own, name=f"gather_{kind}")
+    if carries >= _SCATTERED:
+        yield write(requires=_SCATTERED, result=own, name=f"gather_{kind}")
     yield fill(requires=_MASKED, name=f"fill_{kind}_nulls")
     if carries >= _UNTYPED:
         held = partial(write, result=Result(dtypes=_HELD), cost=_OBJECTS)
@@ -192,8 +193,8 @@ def streamed(
     refuses: Set[str] = EMPTY,
     cost: Cost = SHARE_COLUMNS,
     adopt: Callable[..., Any] | None = None,
-) -> Conversion:
-    """Return the conversion of tables that export an Arrow stream: names, dtypes and nulls stay.
+) -> Iterator[Conversion]:
+    """Yield the conversions of tables that export an Arrow stream: names, dtypes and nulls stay.
 
     No cast is made, so that it is never `narrow`.
 
@@ -212,7 +213,8 @@ def streamed(
     keeps : set of str
         Other traits that stay, such as ``attributes``.
     refuses : set of str
-        The traits of tables that it does not have.
+        The traits of tables that it does not have. Where these are tables without columns, an index
+        makes columns of its own.
     cost : Cost
     adopt : callable or None
         As of `Conversion`.
@@ -220,7 +222,7 @@ def streamed(
     carries = frozenset(target.carries)
     layout = MEMORY_TRAITS - (carries & _LOCKS)
     gone = (_ANY_TABLE - carries) | COLUMN_TRAITS - adds - _KEPT_KINDS | layout
-    return Conversion(
+    stream = Conversion(
         "arrow_c_stream",
         target.name,
         read,
@@ -235,6 +237,11 @@ def streamed(
         adopt=adopt,
         name=f"columns_to_{target.framework}",
     )
+    yield stream
+    if refuses >= NO_COLUMNS:
+        stream = stream._replace(takes=_ANY_TABLE | keeps, requires=NO_COLUMNS | {"indexed"})
+        index = f"index_to_{target.framework}"
+        yield stream._replace(drops=NO_COLUMNS, adopt=None, name=index)
 
 
 @lru_cache(maxsize=4096)

@@ -131,12 +131,48 @@ def test_the_examples_of_a_page_run(page: Path, own_instance: ModuleType) -> Non
     assert _run(Document.parse(str(page), parser), own_instance) > 0
 
 
+#: Steps that the suite has no values for: streams are read once, and casts are of columns that a
+#: request names. tests/kit/test_column_formats.py tries them.
+OF_TABLES = ("columns_to_sheets", "sheets → sheets: cast_columns")
+#: The steps of tables whose memory nobody locks, or lays out in other ways.
+OF_SHEETS = (
+    *("format sheets", "format sheets.series", "numpy → sheets: table_of"),
+    *("numpy → sheets.series: series_of", "numpy.ma → sheets.series: series_of if masked"),
+    *("numpy.ma → sheets: table_of if masked", "sheets → numpy.ma: table_with_nulls if masked"),
+    *("sheets → numpy: fill_if_exact if masked, mixed", "sheets → numpy: gather_mixed if mixed"),
+    *("sheets → numpy: fill_mixed_nulls if masked, mixed", "sheets → sheets: copy_table"),
+    *("sheets → numpy: fill_sheets_nulls if masked", "sheets → numpy: gather_if_exact if mixed"),
+    *("sheets → numpy: gather_sheets if scattered", "sheets.series → numpy: numbers"),
+    "sheets.series → numpy.ma: vector_with_nulls if masked",
+    *("sheets.series → numpy: fill_series_nulls if masked", "sheets.series → sheets.series: cast"),
+    "sheets.series → sheets.series: copy",
+)
+
 #: Pages whose examples are plugins, and the checks that no plugin of theirs could be tried by.
 UNTRIED: dict[str, set[str]] = {
     "write-a-plugin.md": {
         # Memory that nobody may write, and strides, come from exporters that do not try these.
         *("extent of format units", "extent of numpy → units: wrap_numpy"),
         *("extent of units → units: rewrap", "extent of dlpack → tensors: tensors_from_dlpack"),
+        # Columns have one layout, and no route tells the numbers of those with nulls.
+        *(f"extent of {step}" for step in OF_SHEETS),
+        *(
+            f"{promise} of sheets → numpy: {step}"
+            for promise in ("source", "threads", "values")
+            for step in (
+                "fill_if_exact if masked, mixed",
+                "fill_sheets_nulls if masked",
+                "gather_if_exact if mixed",
+            )
+        ),
+        *(
+            "refusals of sheets → sheets: copy_table",
+            "refusals of sheets.series → sheets.series: cast",
+        ),
+        "refusals of sheets.series → sheets.series: copy",
+        "source of sheets.series → numpy.ma: vector_with_nulls if masked",
+        "lifetime of sheets.series → numpy.ma: vector_with_nulls if masked",
+        "source of sheets.series → numpy: fill_series_nulls if masked",
         # A handle is read before all else, and is then no handle any more.
         *("describe of format handles", "copy of format handles"),
         *("wrapper of format handles", "extent of format handles"),
@@ -175,6 +211,7 @@ def test_the_plugins_of_a_page_keep_their_promises(
     findings = [found for promise in bench.promises()[1:] for found in findings_of(bench, promise)]
     assert [str(finding) for finding in findings if finding.outcome == "failed"] == []
     own = (finding for finding in findings if " by " not in finding.conversion)
+    own = (finding for finding in own if not finding.name.endswith(OF_TABLES))
     untried = {finding.name: finding.reason for finding in own if finding.reason}
     assert set(untried) == UNTRIED[page], "\n".join(map(" | ".join, untried.items()))
 

@@ -21,9 +21,9 @@ from interop.kit import (
     EMPTY,
     INTEGERS,
     REALS,
+    ROW_TRAITS,
     SEVERAL_DTYPES,
-    gathered,
-    streamed,
+    column_formats,
 )
 from interop.plugin import (
     COLUMN_TRAITS,
@@ -46,6 +46,7 @@ from interop.plugin import (
 from interop.plugin.advanced import Advanced
 
 from . import arrays, describe, elements, frames, labels, tables
+from .columns import READER
 from .describe import LAYOUT, UNKNOWN_DTYPE
 
 if TYPE_CHECKING:
@@ -72,8 +73,6 @@ _LONG = frozenset({"longdouble", "clongdouble"})
 _DTYPES = _NUMBERS | _LONG
 #: The dtypes in which nulls can be filled: with NaN in floats, with 0 in others.
 _FILLED = _DTYPES | frozenset(d for d in DTYPES if d.startswith(("bfloat", "float8")))
-#: The dtypes of NumPy and ml_dtypes, in which objects are written.
-_HELD = frozenset(DTYPES) - {"complex32"}
 #: The traits of a DataFrame whose common dtype in NumPy does not hold the numbers of each column.
 _SEVERAL = _MIXED | SEVERAL_DTYPES
 
@@ -93,13 +92,8 @@ _INDEXED = frozenset({"indexed"})
 #: The traits of columns that have one dtype once they are cast.
 _KINDS = COLUMN_TRAITS | SEVERAL_DTYPES
 _LABELLED = frozenset({"labelled"})
-#: The traits of the only column of a table if its rows are lists.
-_ROWS = frozenset(
-    {"lists", "nested", "chunked", "null_rows", "lists_of_lists", "bits", "deep", "noncontiguous"}
-)
-
 #: The traits of rows in a Series: of lists, of arrays, and of lists in Arrow's memory.
-_OF_ROWS = _ROWS | _MASKED | {"immutable", "readonly", "unaligned", "weak", "hybrid", "grad"}
+_OF_ROWS = ROW_TRAITS | _MASKED | {"immutable", "readonly", "unaligned", "weak", "hybrid", "grad"}
 _NULL_ROWS = (
     "some of its rows are missing, or elements of rows of several lengths; x.dropna() leaves out "
     "rows that are missing, and to='pyarrow.list' keeps them as nulls."
@@ -118,8 +112,6 @@ _COPIED |= _ZERO_FILLED
 _GATHER = Cost(3e-5, 1e10)
 #: Lies between the costs of a few long columns and of many short ones.
 _COLUMNS = Cost(3e-5, 1e9)
-#: The cost of looking at every object.
-_OBJECTS = Cost(3e-5, 5e7)
 
 _NULL_HINTS = {
     "drop_mask": "x.fillna(...) says what nulls become, and to='numpy.ma' keeps them; so do "
@@ -165,28 +157,25 @@ def _hints(categorical: str) -> dict[str, str]:
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
     """Return the formats and the conversions."""
-    formats = [*_formats()]
-    series, frame, index, array, _ = formats
+    *vectors, frame, rows = _formats()
     return [
-        *formats,
-        *_views(),
-        *(step for vector in (series, index, array) for step in gathered(vector, arrays.gather)),
-        *gathered(
+        *column_formats(
             frame,
-            frames.gather_frame,
-            if_exact=frames.gather_if_exact,
-            with_nulls=tables.frame_to_masked,
+            series=tuple(vectors),
+            reader=READER,
+            from_arrow=tables.from_table,
+            arrow={
+                "copies": _COPIED_KINDS,
+                "shares": _SHARED_KINDS,
+                "adds": {"byte_columns"},
+                "cost": Cost(2e-3),
+            },
+            cost=_GATHER,
         ),
+        rows,
+        *_views(),
         *_sparse(),
         *_from_numpy(),
-        streamed(
-            frame,
-            tables.from_table,
-            copies=_COPIED_KINDS,
-            shares=_SHARED_KINDS,
-            adds={"byte_columns"},
-            cost=Cost(2e-3),
-        ),
         *_masks(),
         *_vectors_to_arrow(),
         *elements.conversions(),
@@ -215,19 +204,6 @@ def _formats() -> Iterable[Format]:
             exports={"arrow_c_array": _NUMBERS - COMPLEX},
             advanced=Advanced(export={"arrow_c_array": tables.Exported}),
         ),
-        common(
-            "pandas.dataframe",
-            types=("pandas:DataFrame",),
-            describe=describe.describe_frame,
-            limits=Limits(refusal_hints=_FRAME_HINTS),
-            carries=_CARRIED | _SEVERAL | COLUMN_TRAITS | _ODD_COLUMNS | _INDEXED,
-            unary=tuple(_frame_steps()),
-            memory=frames.frame_memory,
-            ndims={2},
-            exports={"arrow_c_stream": _NUMBERS - COMPLEX},
-            # pandas' own export makes nulls of NaN.
-            advanced=Advanced(export={"arrow_c_stream": tables.to_table}),
-        ),
         vector(
             "pandas.index",
             types=("pandas:Index",),
@@ -242,6 +218,19 @@ def _formats() -> Iterable[Format]:
             describe=describe.describe,
             limits=Limits(refusal_hints=_hints("x")),
             unary=tuple(_copy_and_casts(arrays.copy_array)),
+        ),
+        common(
+            "pandas.dataframe",
+            types=("pandas:DataFrame",),
+            describe=describe.describe_frame,
+            limits=Limits(refusal_hints=_FRAME_HINTS),
+            carries=_CARRIED | _SEVERAL | COLUMN_TRAITS | _ODD_COLUMNS | _INDEXED,
+            unary=tuple(_frame_steps()),
+            memory=frames.frame_memory,
+            ndims={2},
+            exports={"arrow_c_stream": _NUMBERS - COMPLEX},
+            # pandas' own export makes nulls of NaN.
+            advanced=Advanced(export={"arrow_c_stream": tables.to_table}),
         ),
         common(
             "pandas.rows",
@@ -353,7 +342,7 @@ def _sparse() -> Iterable[Conversion]:
     for name in ("series", "index", "array"):
         source, names = f"pandas.{name}", (f"densify_{name}", f"sparse_{name}_to_coo")
         yield dense(
-            source, function=arrays.gather, takes={"zero_fill"}, drops=_ZERO_FILLED, name=names[0]
+            source, function=READER.vector, takes={"zero_fill"}, drops=_ZERO_FILLED, name=names[0]
         )
         yield csc(source, "scipy.coo", arrays.to_coo, name=names[1])
     yield csc(
@@ -366,7 +355,7 @@ def _sparse() -> Iterable[Conversion]:
     )
     drops = _ZERO_FILLED | _SCATTERED | _SEVERAL | _MASKED | _KINDS | _INDEXED
     frame = partial(
-        dense, "pandas.dataframe", function=frames.gather_frame, takes=drops | LAYOUT, drops=drops
+        dense, "pandas.dataframe", function=READER.table, takes=drops | LAYOUT, drops=drops
     )
     frame = partial(frame, adds=_FORTRAN)
     losing = COPY | {"densify", "drop_mask"}
@@ -377,7 +366,7 @@ def _sparse() -> Iterable[Conversion]:
     yield Conversion(
         "pandas.dataframe",
         "numpy",
-        frames.gather_if_exact,
+        READER.table_if_exact,
         takes=drops - _MASKED | LAYOUT,
         requires=_MIXED | _SPARSE,
         drops=drops,

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.kit import CastErrors, cast_objects, check_coordinates, extents, null_number, real_part
+from interop.kit import extents
 from interop.plugin import Declined
 
+from .columns import READER, stored
 from .describe import (
     chunks_of,
     in_arrow,
     is_arrow,
     is_shared_by_copies,
     is_sparse,
-    is_untyped,
     number_name,
     storage,
 )
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     from .describe import Storage, Vector
 
     Array: TypeAlias = np.ndarray[Any, Any]
-
-#: How many elements of Arrow's memory are read at a time.
-_PIECE = 2**18
 
 
 # ---------------------------------------------------------------------- out of pandas
@@ -65,16 +61,6 @@ def series_fast_path(series: pd.Series) -> Any:
     return NotImplemented
 
 
-def gather(vector: Vector, *, dtype: str) -> Array:
-    """Return the numbers in a new array, with NaN for nulls if the dtype has one, or zero."""
-    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
-    import numpy as np
-
-    out = np.empty(vector.shape, dtype)
-    write(out, _numbers(vector))
-    return out
-
-
 def to_coo(vector: Vector) -> Any:
     """Return the stored numbers and their places as a SciPy array of one axis."""
     import scipy.sparse
@@ -83,85 +69,6 @@ def to_coo(vector: Vector) -> Any:
     coo = scipy.sparse.coo_array((values.copy(), (places,)), shape=vector.shape)
     coo.has_canonical_format = True
     return coo
-
-
-def stored(array: Storage) -> tuple[Array, Array]:
-    """Return the numbers that a sparse array stores, and a copy of their places, in order."""
-    return array.sp_values, _places(array).copy()
-
-
-def _places(array: Storage) -> Array:
-    """Return the places of the numbers that a sparse array stores, none of which is outside."""
-    index = array.sp_index
-    places: Array = index.to_int_index().indices
-    check_coordinates("a pandas.SparseArray", [places], (index.length,))
-    return places
-
-
-def _numbers(vector: Vector) -> Storage:
-    """Return the array inside. Those of a range are made anew, as pandas would keep them."""
-    import numpy as np
-    import pandas as pd
-
-    if isinstance(vector, pd.RangeIndex):
-        return np.arange(vector.start, vector.stop, vector.step, dtype=np.int64)
-    return storage(vector)
-
-
-def write(out: Array, array: Storage) -> None:
-    """Write the numbers of an array into a NumPy array of any dtype.
-
-    Nulls become NaN if the dtype has one, else zero. A number that the dtype cannot hold becomes
-    what NumPy makes of it; a real dtype keeps the real part of a complex number. Objects must all
-    be numbers.
-    """
-    import numpy as np
-
-    if is_untyped(array.dtype):
-        has_nulls = is_arrow(array.dtype)
-        objects = array.to_numpy(object, na_value=None) if has_nulls else array
-        out[...] = cast_objects(objects, out.dtype, fill_nulls=has_nulls)
-        return
-    errors, unseen = CastErrors(), CastErrors()
-    start, null = 0, null_number(out.dtype)
-    for numbers, nulls in pieces(array):
-        part = out[start : start + len(numbers)]
-        start += len(numbers)
-        # Null positions hold arbitrary values.
-        noting = errors if nulls is None else unseen
-        noting.run(np.copyto, part, real_part(numbers, out.dtype), "unsafe")
-        if nulls is not None:
-            part[nulls] = null
-    errors.tell()
-
-
-def pieces(array: Storage) -> Iterator[tuple[Array, Array | None]]:
-    """Yield the numbers of an array piece by piece, each with the places of its nulls."""
-    if is_arrow(array.dtype):
-        for chunk in array.__arrow_array__().chunks:
-            for start in range(0, len(chunk), _PIECE):
-                yield _arrow_piece(chunk.slice(start, _PIECE))
-    elif is_sparse(array.dtype):
-        _places(array)  # which pandas takes on trust
-        yield array.to_dense(), None
-    elif hasattr(array, "_mask"):
-        yield array._data, array._mask if array._mask.any() else None
-    else:
-        yield array, None
-
-
-def _arrow_piece(piece: pa.Array) -> tuple[Array, Array | None]:
-    """Return the numbers of an Arrow array, with anything in the places of its nulls."""
-    import pyarrow as pa
-
-    if not piece.null_count:
-        return piece.to_numpy(zero_copy_only=False), None
-    nulls = piece.is_null().to_numpy(zero_copy_only=False)
-    _, numbers = piece.buffers()
-    plain = pa.Array.from_buffers(
-        piece.type, len(piece), [None, numbers], null_count=0, offset=piece.offset
-    )
-    return plain.to_numpy(zero_copy_only=False), nulls
 
 
 # ---------------------------------------------------------------------- into pandas
@@ -271,13 +178,11 @@ def cast_array(array: Storage, dtype: str) -> Storage:
 
     Those with nulls are nullable, as pandas has them, or are Arrow's.
     """
-    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
     import numpy as np
     import pandas as pd
 
     nulls = array.isna() if is_arrow(array.dtype) or hasattr(array, "_mask") else None
-    numbers = np.empty(array.shape, dtype)
-    write(numbers, array)
+    numbers = READER.vector(array, dtype=dtype)
     if nulls is None or not nulls.any():
         return numbers
     if numbers.dtype.kind not in "biuf" or numbers.dtype.itemsize not in {1, 2, 4, 8}:

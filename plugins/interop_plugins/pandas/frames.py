@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.errors import RefusedError
-from interop.kit import CastErrors, cast_dtypes, extents, misfit, real_part
+from interop.kit import cast_dtypes, extents
 from interop.plugin import Declined
 
-from .arrays import cast_array, copy_array, pieces, storage_memory, stored, to_numpy, write
+from .arrays import cast_array, copy_array, storage_memory, to_numpy
+from .columns import dtype_of, stored
 from .describe import (
     column_arrays,
     inspect_frame,
     is_shared_by_copies,
-    is_untyped,
     number_name,
     single_block,
 )
@@ -22,8 +21,6 @@ from .describe import (
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
-
-    from .describe import Storage
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -52,41 +49,6 @@ def frame_fast_path(frame: pd.DataFrame) -> Any:
     view: Array = blocks[0].values.T.view()
     view.flags.writeable = False
     return view
-
-
-def gather_frame(frame: pd.DataFrame, *, dtype: str) -> Array:
-    """Return the columns side by side in a new array, each in one block as pandas orders them."""
-    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
-    import numpy as np
-
-    out, errors = np.empty(frame.shape[::-1], dtype), CastErrors()
-    for block in frame._mgr.blocks:
-        values, places = block.values, block.mgr_locs
-        if isinstance(values, np.ndarray) and values.dtype.kind in "biufc":
-            numbers = real_part(values, out.dtype)
-            errors.run(out.__setitem__, places.indexer, numbers)
-            continue
-        rows = values if values.ndim > 1 else [values]
-        for place, row in zip(places, rows, strict=True):
-            try:
-                write(out[place], row)
-            except RefusedError as error:  # of an object that is no number
-                error.locate(f"column {frame.columns[place]!r}")
-                raise
-    errors.tell()
-    return out.T
-
-
-def gather_if_exact(frame: pd.DataFrame) -> Array:
-    """Return what `gather_frame` does if the common dtype holds every integer of the columns."""
-    dtype = inspect_frame(frame).dtype
-    for label, array in zip(frame.columns, column_arrays(frame), strict=True):
-        for piece, nulls in pieces(array):
-            numbers = piece if nulls is None else piece[~nulls]
-            if reason := misfit(numbers, dtype):
-                msg = f"column {label!r}: {reason}"
-                raise Declined(msg)
-    return gather_frame(frame, dtype=dtype)
 
 
 def to_csc(frame: pd.DataFrame) -> Any:
@@ -135,7 +97,7 @@ def cast_columns(frame: pd.DataFrame, *, columns: Mapping[str, str]) -> pd.DataF
     import pandas as pd
 
     arrays = list(frame._iter_column_arrays())
-    dtypes = [*map(_dtype_of, arrays)]
+    dtypes = [*map(dtype_of, arrays)]
     columns = cast_dtypes({*dtypes} - {""}, columns)
     arrays = [
         cast_array(array, columns[own]) if own in columns else array
@@ -144,11 +106,6 @@ def cast_columns(frame: pd.DataFrame, *, columns: Mapping[str, str]) -> pd.DataF
     cast = pd.DataFrame(dict(enumerate(arrays)), index=frame.index, copy=False)
     cast.columns = frame.columns
     return cast.__finalize__(frame)
-
-
-def _dtype_of(array: Storage) -> str:
-    """Return the dtype of a column of numbers, or ``untyped`` of objects and decimals."""
-    return number_name(array.dtype) or ("untyped" if is_untyped(array.dtype) else "")
 
 
 def frame_memory(frame: pd.DataFrame) -> tuple[tuple[int, int], ...]:

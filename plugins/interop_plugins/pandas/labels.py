@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from interop.kit import are_numbered
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -16,7 +18,7 @@ def present(value: Labelled) -> bool:
     import pandas as pd
 
     if isinstance(value, pd.DataFrame):
-        is_named = not _is_default(value.columns) and not _are_numbered(value.columns)
+        is_named = not _is_default(value.columns) and not are_numbered(list(value.columns))
         return is_named or not _is_default(value.index) or bool(value.attrs)
     if isinstance(value, pd.Series):
         return not _is_default(value.index) or value.name is not None or bool(value.attrs)
@@ -30,14 +32,6 @@ def _are_of_rows(value: Labelled, like: Labelled) -> bool:
     if not all(isinstance(side, (pd.Series, pd.DataFrame)) for side in (value, like)):
         return False
     return value.shape[0] == like.shape[0] and like.shape[0] not in like.shape[1:]
-
-
-def _are_numbered(columns: pd.Index) -> bool:
-    """Tell whether names of columns are those that Arrow or Polars gives to columns without any."""
-    if len(columns) and columns[0] not in {"0", "column_0"}:
-        return False
-    names = list(columns)
-    return names in ([f"{form}{n}" for n in range(len(names))] for form in ("", "column_"))
 
 
 def _is_default(index: pd.Index) -> bool:

@@ -15,8 +15,7 @@ from interop.errors import RefusedError
 from interop.plugin import Declined
 
 from .arrays import nullable
-from .describe import chunks_of, column_arrays, inspect_array, is_untyped, storage
-from .frames import gather_frame
+from .describe import chunks_of, is_untyped, storage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -274,18 +273,6 @@ def to_masked(vector: Vector) -> np.ma.MaskedArray[Any, Any]:
         raise Declined(msg)
     numbers, mask = values._data.view(), values._mask.view()
     numbers.flags.writeable = mask.flags.writeable = False
-    return np.ma.MaskedArray(numbers, mask=mask)
-
-
-def frame_to_masked(frame: pd.DataFrame, *, dtype: str) -> np.ma.MaskedArray[Any, Any]:
-    """Return the columns side by side in a new array, with a mask in the places of nulls."""
-    import numpy as np
-
-    numbers = gather_frame(frame, dtype=dtype)
-    mask = np.zeros(frame.shape, np.bool_, order="F")
-    for place, array in enumerate(column_arrays(frame)):
-        if inspect_array(array).traits & {"masked"}:  # NaN is none
-            mask[:, place] = array.isna()
     return np.ma.MaskedArray(numbers, mask=mask)
 
 

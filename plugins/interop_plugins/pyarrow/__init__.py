@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from interop import plugin
-from interop.kit import ANY_DTYPES, COPY, DTYPE, EMPTY, ROW_TRAITS, gathered, streamed
+from interop.kit import ANY_DTYPES, COPY, DTYPE, EMPTY, ROW_TRAITS, column_formats
 from interop.plugin import (
     COLUMN_TRAITS,
     MEMORY_TRAITS,
@@ -118,21 +118,21 @@ def interop_declarations() -> Iterable[Declaration]:
     """Return the formats, the conversions and the names of dtypes."""
     formats = [*_formats()]
     table, batch = (f for f in formats if f.is_table)
-    with_nulls, cost = tables.gather_with_nulls, Cost(2e-5, 1e9)
     return [
-        *formats,
-        *_tables(table),
-        *(
-            conversion
-            for columns in (table, batch)
-            for conversion in gathered(
-                columns,
-                tables.gather,
-                if_exact=tables.gather_if_exact,
-                with_nulls=with_nulls,
-                adds=EMPTY,
-                cost=cost,
-            )
+        *(format_ for format_ in formats if not format_.is_table),
+        *column_formats(
+            (table, batch),
+            reader=tables.READER,
+            from_arrow=tables.from_stream,
+            arrow={
+                "copies": _COPIED_KINDS,
+                "shares": _SHARED_KINDS,
+                "adds": _IMMUTABLE | {"bit_columns"},
+                "keeps": {"attributes"},
+                "refuses": {"unknown_dtype"},
+                "adopt": tables.adopt,
+            },
+            cost=Cost(2e-5, 1e9),
         ),
         *_conversions(),
         DtypeNames("pyarrow:DataType", dtype_name),
@@ -313,24 +313,6 @@ def _conversions() -> Iterable[Conversion]:
         *_lists_to_others(),
         *elements.conversions(_CHUNKS - UNTYPED),
     ]
-
-
-def _tables(table: Format) -> Iterable[Conversion]:
-    """Yield the conversions of other tables; without columns they have no rows in Arrow."""
-    no_columns = frozenset({"unknown_dtype"})
-    make = partial(
-        streamed,
-        table,
-        tables.from_stream,
-        copies=_COPIED_KINDS,
-        shares=_SHARED_KINDS,
-        adds=_IMMUTABLE | {"bit_columns"},
-        keeps={"attributes"},
-        adopt=tables.adopt,
-    )
-    yield make(refuses=no_columns)
-    requires = no_columns | {"indexed"}
-    yield make()._replace(requires=requires, drops=no_columns, adopt=None, name="index_to_pyarrow")
 
 
 def _arrays_to_numpy() -> Iterable[Conversion]:

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.errors import Declined, RefusedError
+from interop.errors import Declined
 from interop.kit import (
     EMPTY,
     INTEGERS,
     REALS,
-    CastErrors,
+    ColumnReader,
+    are_numbered,
     cast_dtypes,
     common_dtype,
     kinds_of_column,
-    misfit,
 )
 from interop.plugin import Spec, itemsize
 
-from .dense import cast_decimals, cast_with_nulls, fill_nulls, flat_array, to_numpy
+from .dense import cast_decimals, cast_with_nulls, flat_array, null_places, to_numpy
 from .describe import device, memory, memory_of_chunks
 from .dtypes import DTYPES, NUMBERS, arrow_type, dtype_name, number_types, traits_of
 from .lists import describe_chunks
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 _IMMUTABLE, _SCATTERED = frozenset({"immutable"}), frozenset({"scattered"})
 
-#: Bytes of a column that are written at a time.
-_BYTES = 2**16
 #: The keyword with which an array gives its numbers, bits or not.
 _ANY = {"zero_copy_only": False}
 #: How many types, and columns of one type, a refusal names.
@@ -59,7 +57,7 @@ def cast_columns(table: pa.Table, *, columns: Mapping[str, str]) -> pa.Table:
     """
     # Which integer a float becomes, and which number a decimal, is NumPy's to say.
     schema = table.schema
-    dtypes = [_own_name(type_) for type_ in schema.types]
+    dtypes = [own_name(type_) for type_ in schema.types]
     columns = cast_dtypes({*dtypes} - {""}, columns)
     for place, (field, own) in enumerate(zip(schema, dtypes, strict=True)):
         if (new := columns.get(own)) is None:
@@ -72,7 +70,7 @@ def cast_columns(table: pa.Table, *, columns: Mapping[str, str]) -> pa.Table:
     return table.cast(schema, safe=False).replace_schema_metadata(_without_casts(schema))
 
 
-def _own_name(type_: pa.DataType) -> str:
+def own_name(type_: pa.DataType) -> str:
     """Return the dtype of a column of numbers, ``untyped`` of decimals, or "" of others."""
     name = dtype_name(type_)
     return name if name in DTYPES else "untyped" if "untyped" in traits_of(name) else ""
@@ -170,13 +168,8 @@ def adopt(offer: Callable[[Any], Any], value: Any) -> pa.Table:
 
 
 def are_named(table: Columns) -> bool:
-    """Tell whether columns have names other than their numbers; Arrow has none without.
-
-    Polars writes a word before the numbers.
-    """
-    names: list[str] = table.schema.names
-    numbers = range(table.num_columns)
-    return names not in ([str(n) for n in numbers], [f"column_{n}" for n in numbers])
+    """Tell whether columns have names other than their numbers; Arrow has none without."""
+    return not are_numbered(table.schema.names)
 
 
 def named(value: Any, like: Columns) -> Any:
@@ -279,56 +272,39 @@ def memory_of_columns(table: Columns) -> tuple[tuple[int, int], ...]:
     )
 
 
-def gather(table: Columns, *, dtype: str) -> Array:
-    """Return the columns side by side in a new array, with NaN or zero for nulls."""
-    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
-    import numpy as np
-
-    out = np.empty(table.shape, dtype)
-    sources = []
-    for name, column in zip(table.schema.names, table.columns, strict=True):
-        try:
-            sources.append(_numbers(column, dtype))
-        except RefusedError as error:  # of a decimal that does not fit
-            error.locate(f"column {name!r}")
-            raise
-    # Some rows of each at a time, so that a part of every column stays in the caches.
-    errors, count = CastErrors(), max(_BYTES // out.itemsize, 1)
-    for start in range(0, len(out), count):
-        rows = slice(start, start + count)
-        for place, source in enumerate(sources):
-            errors.run(np.copyto, out[rows, place], source[rows], "unsafe")
-    errors.tell()
-    return out
+# ---------------------------------------------------------------------- columns
 
 
-def _numbers(column: pa.Array | pa.ChunkedArray, dtype: str) -> Array:
-    """Return the numbers of a column in one block; where it has nulls or decimals, of a dtype."""
-    name = dtype_name(column.type)
-    if name not in DTYPES:
-        return cast_decimals(column, dtype=dtype)
-    if not column.null_count:
-        numbers: Array = column.to_numpy(**({} if hasattr(column, "chunks") else _ANY))
-        return numbers != 0 if name == "bool" else numbers
-    return fill_nulls(_combined(column), dtype=dtype)
+def chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array | pa.ChunkedArray]:
+    """Return the parts of a column: its chunks if elements are null, else the column itself."""
+    has_nulls = hasattr(column, "chunks") and column.null_count
+    return column.chunks if has_nulls else [column]
 
 
-def gather_if_exact(table: Columns) -> Array:
-    """Return what `gather` does if the common dtype holds every integer of the columns."""
-    dtype, _ = common_dtype(frozenset(map(dtype_name, table.schema.types)))
-    for name, column in zip(table.schema.names, table.columns, strict=True):
-        if reason := misfit(_numbers(column.drop_null(), dtype), dtype):
-            msg = f"column {name!r}: {reason}"
-            raise Declined(msg)
-    return gather(table, dtype=dtype)
+def numbers(chunk: pa.Array | pa.ChunkedArray) -> Array:
+    """Return the numbers of a part of a column, with anything in the places of nulls."""
+    if chunk.null_count:
+        return to_numpy(chunk)
+    array: Array = chunk.to_numpy(**({} if hasattr(chunk, "chunks") else _ANY))
+    return array != 0 if dtype_name(chunk.type) == "bool" else array
 
 
-def gather_with_nulls(table: Columns, *, dtype: str) -> np.ma.MaskedArray[Any, Any]:
-    """Return the columns side by side in a new array, with a mask in the places of nulls."""
-    import numpy as np
+def nulls(chunk: pa.Array | pa.ChunkedArray) -> Array | None:
+    """Return the places of nulls in a part of a column."""
+    return null_places(chunk) if chunk.null_count else None
 
-    rows, columns = table.shape
-    mask = np.empty((columns, rows), np.bool_)
-    for part, column in zip(mask, table.columns, strict=True):
-        part[:] = _numbers(column.is_null(), "bool")
-    return np.ma.MaskedArray(gather(table, dtype=dtype), mask=mask.T)
+
+def columns(table: Columns) -> Iterable[tuple[str, pa.Array | pa.ChunkedArray]]:
+    """Return the name and the values of each column."""
+    return zip(table.schema.names, table.columns, strict=True)
+
+
+READER = ColumnReader(
+    columns=columns,
+    numbers=numbers,
+    nulls=nulls,
+    chunks=chunks,
+    dtype=lambda column: own_name(column.type),
+    untyped=cast_decimals,
+    by_rows=True,
+)

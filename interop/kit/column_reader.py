@@ -1,0 +1,227 @@
+"""Columns read by NumPy: numbers, nulls and chunks of any library's tables, in one array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any
+
+from interop._model.dtype import DTYPES, preserves
+from interop._model.typing import Value
+from interop.errors import Declined, RefusedError
+
+from .arrays import dtype_name, null_number, real_part
+from .cast_errors import CastErrors, misfit
+from .columns import common_dtype
+from .reference import Reference, referred
+
+#: Bytes of each column that are written at a time where rows lie one after the other.
+_BYTES = 2**16
+
+
+class ColumnReader:
+    """Writes columns of a library into arrays of NumPy's.
+
+    Functions are given as in `column_formats`.
+
+    Parameters
+    ----------
+    columns : function
+        ``columns(table)`` returns a pair for each column: its name, and what the others read.
+    numbers : function
+        ``numbers(chunk)`` returns them as an array of NumPy's, with anything in the places of
+        nulls.
+    nulls : function
+        ``nulls(chunk)`` returns an array of bools that says which are null; None if none is.
+    chunks : function
+        ``chunks(column)`` returns the parts of one block each; "" if a column is one itself.
+    dtype : function
+        ``dtype(column)`` returns the dtype of its numbers, ``untyped`` for decimals and objects,
+        or the library's name of another; "" for that of `numbers`.
+    untyped : function
+        ``untyped(column, dtype=name)`` returns the numbers of decimals or objects.
+    stack : callable or None
+        ``stack(table, dtype=name)`` returns a new array of its columns by a call of the library,
+        or `NotImplemented` where that makes another than NumPy would.
+    by_rows : bool
+        Whether rows lie one after the other in arrays that are made of tables, and not columns.
+    """
+
+    def __init__(
+        self,
+        *,
+        columns: Reference,
+        numbers: Reference,
+        nulls: Reference = "",
+        chunks: Reference = "",
+        dtype: Reference = "",
+        untyped: Reference = "",
+        stack: Callable[..., Any] | None = None,
+        by_rows: bool = False,
+    ) -> None:
+        self.columns = referred(columns)
+        self.numbers = referred(numbers)
+        self.nulls = referred(nulls) if nulls else _none
+        self.dtype = referred(dtype) if dtype else self._dtype_of_numbers
+        self.chunks = referred(chunks) if chunks else _whole
+        self._untyped = referred(untyped)
+        self._stack = stack
+        self.has_nulls, self.has_untyped = bool(nulls), bool(untyped)
+        self.by_rows = by_rows
+
+    def vector(self, vector: Value, *, dtype: str) -> Value:
+        """Return the numbers of a vector in a new array, with NaN or zero for nulls."""
+        import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
+        import numpy as np
+
+        if self.dtype(vector) == "untyped":
+            return self._untyped(vector, dtype=dtype)
+        chunks = [*self.chunks(vector)]
+        inner_shape = self.numbers(chunks[0]).shape[1:] if chunks else ()
+        out, errors = np.empty((len(vector), *inner_shape), dtype), CastErrors()
+        self._write(out, chunks, errors)
+        errors.tell()
+        return out
+
+    def vector_with_nulls(self, vector: Value, *, dtype: str) -> Value:
+        """Return the numbers of a vector in a new array, with a mask in the places of nulls."""
+        import numpy as np
+
+        numbers = self.vector(vector, dtype=dtype)
+        return np.ma.MaskedArray(numbers, mask=self._mask(vector, np.zeros(numbers.shape, bool)))
+
+    def table(self, table: Value, *, dtype: str) -> Value:
+        """Return the columns side by side in a new array, with NaN or zero for nulls."""
+        import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
+        import numpy as np
+
+        stack = self._stack
+        if stack is not None and (array := stack(table, dtype=dtype)) is not NotImplemented:
+            return array
+        rows, width = table.shape
+        out, errors = np.empty((width, rows), np.dtype(dtype)), CastErrors()
+        if self.by_rows:
+            out = out.reshape(rows, width)
+        parts = []
+        for place, (name, column) in enumerate(self.columns(table)):
+            try:
+                if self.by_rows:
+                    parts.append(self._joined(column, dtype, errors))
+                else:
+                    self._write_column(out[place], column, errors)
+            except RefusedError as error:  # of an object that is no number, for one
+                error.locate(f"column {name!r}")
+                raise
+        if self.by_rows:
+            _interleave(out, parts, errors)
+        errors.tell()
+        return out if self.by_rows else out.T
+
+    def table_if_exact(self, table: Value) -> Value:
+        """Return what `table` does if the common dtype holds every integer of the columns."""
+        columns = [*self.columns(table)]
+        dtype, _ = common_dtype(frozenset(self.dtype(column) for _, column in columns))
+        for name, column in columns:
+            for chunk in self.chunks(column):
+                numbers, nulls = self.numbers(chunk), self.nulls(chunk)
+                if reason := misfit(numbers if nulls is None else numbers[~nulls], dtype):
+                    msg = f"column {name!r}: {reason}"
+                    raise Declined(msg)
+        return self.table(table, dtype=dtype)
+
+    def table_with_nulls(self, table: Value, *, dtype: str) -> Value:
+        """Return the columns side by side in a new array, with a mask in the places of nulls."""
+        import numpy as np
+
+        numbers = self.table(table, dtype=dtype)
+        mask = np.zeros(numbers.shape, np.bool_, order="C" if self.by_rows else "F")
+        for place, (_, column) in enumerate(self.columns(table)):
+            self._mask(column, mask[:, place])
+        return np.ma.MaskedArray(numbers, mask=mask)
+
+    def _dtype_of_numbers(self, column: Value) -> str:
+        dtype = self.numbers(column).dtype
+        name = dtype_name(dtype)
+        return name if name in DTYPES else str(dtype)
+
+    def _joined(self, column: Value, dtype: str, errors: CastErrors) -> Value:
+        """Return the numbers of a column in one block, without nulls."""
+        import numpy as np
+
+        if self.dtype(column) != "untyped":
+            chunks = [*self.chunks(column)]
+            if len(chunks) == 1 and self.nulls(chunks[0]) is None:
+                return self.numbers(chunks[0])
+        part = np.empty(len(column), dtype)
+        self._write_column(part, column, errors)
+        return part
+
+    def _write_column(self, out: Value, column: Value, errors: CastErrors) -> None:
+        if self.dtype(column) == "untyped":
+            out[...] = self._untyped(column, dtype=dtype_name(out.dtype))
+        else:
+            self._write(out, self.chunks(column), errors)
+
+    def _write(self, out: Value, chunks: Iterable[Value], errors: CastErrors) -> None:
+        """Write the numbers of chunks into an array of any dtype, cast as NumPy casts.
+
+        A real dtype keeps the real part of a complex number.
+        """
+        import numpy as np
+
+        start, unseen = 0, CastErrors()
+        for chunk in chunks:
+            numbers, nulls = self.numbers(chunk), self.nulls(chunk)
+            part = out[start : start + len(numbers)]
+            start += len(numbers)
+            if _is_held(numbers.dtype, out.dtype):
+                np.copyto(part, numbers)
+            else:
+                # Null positions hold arbitrary values.
+                noting = errors if nulls is None else unseen
+                noting.run(np.copyto, part, real_part(numbers, out.dtype), "unsafe")
+            if nulls is not None:
+                part[nulls] = null_number(out.dtype)
+
+    def _mask(self, column: Value, mask: Value) -> Value:
+        """Return a mask, in which the places of nulls of a column are set."""
+        start = 0
+        for chunk in self.chunks(column):
+            nulls, length = self.nulls(chunk), len(chunk)
+            if nulls is not None:
+                mask[start : start + length] = nulls
+            start += length
+        return mask
+
+
+@lru_cache(maxsize=1024)
+def _is_held(own: Any, dtype: Any) -> bool:
+    """Return whether a dtype of NumPy's holds all numbers of another, and is cast safely to."""
+    import numpy as np
+
+    names = dtype_name(own), dtype_name(dtype)
+    return np.can_cast(own, dtype, "same_kind") and DTYPES.keys() >= {*names} and preserves(*names)
+
+
+def _interleave(out: Value, columns: list[Value], errors: CastErrors) -> None:
+    """Write columns side by side into an array whose rows lie one after the other."""
+    import numpy as np
+
+    # Some rows of each at a time, so that a part of every column stays in the caches.
+    count = max(_BYTES // out.itemsize, 1)
+    are_held = [_is_held(column.dtype, out.dtype) for column in columns]
+    for start in range(0, len(out), count):
+        rows = slice(start, start + count)
+        for place, column in enumerate(columns):
+            if are_held[place]:
+                out[rows, place] = column[rows]
+            else:
+                errors.run(np.copyto, out[rows, place], column[rows], "unsafe")
+
+
+def _none(_: Value) -> None:
+    """Return that no element of a column is null."""
+
+
+def _whole(column: Value) -> tuple[Value]:
+    return (column,)

@@ -1,0 +1,157 @@
+"""Columns of pandas, which lie in NumPy's arrays, beside a mask, or in Arrow's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from interop.kit import (
+    CastErrors,
+    ColumnReader,
+    cast_digits,
+    cast_objects,
+    check_coordinates,
+    real_part,
+)
+
+from .describe import chunks_of, is_arrow, is_sparse, is_untyped, number_name, storage
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+
+    from .describe import Storage, Vector
+
+    Array: TypeAlias = np.ndarray[Any, Any]
+    #: A part of a column that lies in one block.
+    Chunk: TypeAlias = Storage | pa.Array
+
+#: How many elements of Arrow's memory are read at a time.
+_PIECE = 2**18
+
+
+def columns(frame: pd.DataFrame) -> Iterator[tuple[Any, Storage]]:
+    """Yield the name and the array of each column; several may have the same name."""
+    return zip(frame.columns, frame._iter_column_arrays(), strict=True)
+
+
+def dtype_of(vector: Vector) -> str:
+    """Return the dtype of numbers, ``untyped`` of objects and decimals, or "" of others."""
+    return number_name(vector.dtype) or ("untyped" if is_untyped(vector.dtype) else "")
+
+
+def chunks(vector: Vector) -> Iterator[Chunk]:
+    """Yield the parts of a vector. The numbers of a range are made anew, as pandas keeps them."""
+    import numpy as np
+    import pandas as pd
+
+    if isinstance(vector, pd.RangeIndex):
+        yield np.arange(vector.start, vector.stop, vector.step, dtype=np.int64)
+        return
+    array = storage(vector)
+    if is_arrow(array.dtype):
+        for chunk in array.__arrow_array__().chunks:
+            yield from (chunk.slice(n, _PIECE) for n in range(0, len(chunk), _PIECE))
+    elif is_sparse(array.dtype):
+        _places(array)  # which pandas takes on trust
+        yield array.to_dense()
+    else:
+        yield array
+
+
+def numbers(chunk: Chunk) -> Array:
+    """Return the numbers of a part of a column, with anything in the places of nulls."""
+    import numpy as np
+
+    if isinstance(chunk, np.ndarray):
+        return chunk
+    if hasattr(chunk, "_mask"):
+        array: Array = chunk._data
+        return array
+    if chunk.null_count:
+        buffers = [None, chunk.buffers()[1]]
+        chunk = chunk.from_buffers(chunk.type, len(chunk), buffers, 0, chunk.offset)
+    plain: Array = chunk.to_numpy(zero_copy_only=False)
+    return plain
+
+
+def nulls(chunk: Chunk) -> Array | None:
+    """Return the places of nulls in a part of a column; NaN is none."""
+    import numpy as np
+
+    if isinstance(chunk, np.ndarray):
+        return None
+    if hasattr(chunk, "_mask"):
+        return chunk._mask if chunk._mask.any() else None
+    return chunk.is_null().to_numpy(zero_copy_only=False) if chunk.null_count else None
+
+
+def untyped(vector: Vector, *, dtype: str) -> Array:
+    """Return the numbers of objects, all of which must be some, or of decimals and their nulls."""
+    import numpy as np
+
+    array, target = storage(vector), np.dtype(dtype)
+    has_nulls = is_arrow(array.dtype)
+    if has_nulls:
+        chunks = chunks_of(array.__arrow_array__()).chunks
+        parts = [part for chunk in chunks if (part := _decimals(chunk, target)) is not None]
+        if len(parts) == len(chunks):
+            return np.concatenate([np.empty(0, target), *parts])
+    objects = array.to_numpy(object, na_value=None) if has_nulls else array
+    numbers: Array = cast_objects(objects, target, fill_nulls=has_nulls)
+    return numbers
+
+
+def _decimals(chunk: pa.Array, dtype: np.dtype[Any]) -> Array | None:
+    """Return the numbers of decimals in Arrow's memory, where these have few digits."""
+    import numpy as np
+
+    width = chunk.type.byte_width
+    stored = (
+        np.dtype("i4" if width == 4 else "i8"),
+        (chunk.offset + len(chunk)) * max(width // 8, 1),
+    )
+    words = np.frombuffer(chunk.buffers()[1] or b"", *stored).reshape(-1, max(width // 8, 1))
+    return cast_digits(words[chunk.offset :].astype("i8"), chunk.type.scale, dtype, nulls(chunk))
+
+
+def stack(frame: pd.DataFrame, *, dtype: str) -> Any:
+    """Return numbers of NumPy's arrays in one array, block by block as pandas keeps them."""
+    import numpy as np
+
+    blocks = frame._mgr.blocks
+    if not all(
+        isinstance(block.values, np.ndarray) and number_name(block.dtype) for block in blocks
+    ):
+        return NotImplemented
+    out, errors = np.empty(frame.shape[::-1], dtype), CastErrors()
+    for block in blocks:
+        numbers = real_part(block.values, out.dtype)
+        errors.run(out.__setitem__, block.mgr_locs.indexer, numbers)
+    errors.tell()
+    return out.T
+
+
+def stored(array: Storage) -> tuple[Array, Array]:
+    """Return the numbers that a sparse array stores, and a copy of their places, in order."""
+    return array.sp_values, _places(array).copy()
+
+
+def _places(array: Storage) -> Array:
+    """Return the places of the numbers that a sparse array stores, none of which is outside."""
+    index = array.sp_index
+    places: Array = index.to_int_index().indices
+    check_coordinates("a pandas.SparseArray", [places], (index.length,))
+    return places
+
+
+READER = ColumnReader(
+    columns=columns,
+    numbers=numbers,
+    nulls=nulls,
+    chunks=chunks,
+    dtype=dtype_of,
+    untyped=untyped,
+    stack=stack,
+)

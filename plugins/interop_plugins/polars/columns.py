@@ -1,0 +1,125 @@
+"""Columns of polars, which lie in chunks of Arrow's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from interop.kit import ColumnReader, cast_digits, cast_objects
+from interop.plugin import preserves
+
+from .describe import NAMES, SHARED, elements_of, flat, own_name, polars_dtype
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+    Array: TypeAlias = np.ndarray[Any, Any]
+
+#: How many elements are written at a time.
+_PIECE = 2**18
+
+
+def columns(frame: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
+    """Yield the name of each column, and the column."""
+    return ((column.name, column) for column in frame.iter_columns())
+
+
+def chunks(series: pl.Series) -> Iterator[pl.Series]:
+    """Yield a Series in pieces that lie in one block each."""
+    for chunk in series.get_chunks():
+        yield from (chunk.slice(start, _PIECE) for start in range(0, chunk.len() or 1, _PIECE))
+
+
+def numbers(chunk: pl.Series) -> Array:
+    """Return the numbers of a Series of one chunk, with anything in the places of nulls."""
+    name, inner_shape = elements_of(chunk.dtype)
+    elements = flat(chunk)
+    if elements.null_count():
+        elements = elements.fill_null(False if name == "Boolean" else 0)
+    array: Array = elements.to_numpy()
+    return array.reshape(len(chunk), *inner_shape) if inner_shape else array
+
+
+def nulls(chunk: pl.Series) -> Array | None:
+    """Return the places of nulls in a Series of one chunk, also inside fixed-size arrays."""
+    inner_shape = elements_of(chunk.dtype)[1]
+    elements = flat(chunk)
+    if not elements.null_count():
+        return None
+    places: Array = elements.is_null().to_numpy()
+    return places.reshape(len(chunk), *inner_shape) if inner_shape else places
+
+
+def dtype_of(series: pl.Series) -> str:
+    """Return the dtype of numbers, those of fixed-size arrays too, or ``untyped`` of decimals."""
+    return NAMES.get(elements_of(series.dtype)[0]) or own_name(series.dtype)
+
+
+def untyped(series: pl.Series, *, dtype: str) -> Array:
+    """Return the numbers of decimals, with NaN or zero for nulls."""
+    import numpy as np
+
+    target = np.dtype(dtype)
+    numbers = _decimals(series.to_frame(), target)
+    if numbers is not None:
+        return numbers.reshape(-1)
+    objects = np.array(series.to_list(), object)
+    column: Array = cast_objects(objects, target, fill_nulls=True)
+    return column
+
+
+def _decimals(frame: pl.DataFrame, dtype: np.dtype[Any]) -> Array | None:
+    """Return the numbers of decimals of one scale and few digits side by side; else None."""
+    import polars as pl
+
+    scales = {own.scale if isinstance(own, pl.Decimal) else None for own in frame.dtypes}
+    scale = scales.pop()
+    if scales or scale is None:
+        return None
+    # polars cannot show NumPy its integers of 128 bits.
+    few = frame.select(pl.all().to_physical().cast(pl.Int64, strict=False))
+    gaps = _null_count(frame)
+    if _null_count(few) != gaps:
+        return None
+    nulls = None
+    if gaps:
+        nulls = frame.select(pl.all().is_null()).to_numpy(order="fortran").T.reshape(-1)
+        few = few.select(pl.all().fill_null(0))
+    digits = few.to_numpy(order="fortran").T.reshape(-1, 1)
+    numbers = cast_digits(digits, scale, dtype, nulls)
+    return None if numbers is None else numbers.reshape(frame.shape[::-1]).T
+
+
+def _null_count(frame: pl.DataFrame) -> int:
+    return sum(column.null_count() for column in frame.get_columns())
+
+
+def stack(frame: pl.DataFrame, *, dtype: str) -> Any:
+    """Return columns without nulls side by side, if polars has a dtype that holds them."""
+    import numpy as np
+    import polars as pl
+
+    names = {own_name(own) for own in set(frame.dtypes)}
+    if names == {"untyped"}:
+        numbers = _decimals(frame, np.dtype(dtype))
+        return NotImplemented if numbers is None else numbers
+    is_held = names and dtype in SHARED and all(name and preserves(name, dtype) for name in names)
+    if not is_held or _null_count(frame):
+        return NotImplemented
+    array: Array = frame.to_numpy(order="fortran")
+    if array.dtype != dtype:  # Polars promotes otherwise than NumPy
+        own = polars_dtype(dtype)
+        array = frame.with_columns(pl.all().cast(own)).to_numpy(order="fortran")
+    return array if array.flags.writeable else np.array(array, order="F")
+
+
+READER = ColumnReader(
+    columns=columns,
+    numbers=numbers,
+    nulls=nulls,
+    chunks=chunks,
+    dtype=dtype_of,
+    untyped=untyped,
+    stack=stack,
+)

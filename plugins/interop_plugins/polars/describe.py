@@ -1,0 +1,313 @@
+"""The specs of polars' Series and DataFrames, and where their memory lies."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Set
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from interop.errors import UnknownValueError
+from interop.kit import EMPTY, INTEGERS, REALS, common_dtype, extents, words_of_columns
+from interop.plugin import Spec, itemsize
+
+if TYPE_CHECKING:
+    import polars as pl
+    from polars.datatypes import DataTypeClass
+
+    Extents: TypeAlias = tuple[tuple[int, int], ...]
+
+_IMMUTABLE, _MASKED = frozenset({"immutable"}), frozenset({"masked"})
+_SCATTERED, _NOT_NUMBERS = frozenset({"scattered"}), frozenset({"not_numbers"})
+_NULL_ROWS, _NESTED = frozenset({"null_rows"}), frozenset({"nested"})
+_HYBRID = frozenset({"hybrid"})
+_FORTRAN = frozenset({"noncontiguous", "fortran"})
+#: The traits of decimals.
+_UNTYPED = _NOT_NUMBERS | {"untyped"}
+
+#: The dtypes whose memory NumPy and polars can share.
+SHARED = INTEGERS | REALS
+#: NumPy's names of the dtypes of numbers, by polars' names.
+NAMES = {"Boolean": "bool"} | {
+    f"UI{name[2:]}" if name.startswith("u") else name.capitalize(): name for name in SHARED
+}
+SHARED_NAMES = NAMES.keys() - {"Boolean"}
+
+
+# ---------------------------------------------------------------------- specs
+
+
+def describe(series: pl.Series) -> Spec:
+    """Return the spec of a Series; the axes of fixed-size arrays come after its own axis."""
+    dtype = series.dtype
+    if _holds_lists(dtype) and (spec := _describe_lists(series)) is not None:
+        return spec
+    shape: tuple[int, ...] = (series.len(),)
+    elements, inner_shape = elements_of(dtype)
+    name = NAMES.get(elements)
+    if name is None:
+        traits = _IMMUTABLE | _other_traits({str(dtype)}, series.null_count())
+        return Spec("polars.series", str(dtype), "cpu", shape, traits, 8 * shape[0])
+    shape += inner_shape
+    traits = _IMMUTABLE
+    if series.n_chunks() != 1 or name == "bool":
+        traits |= _SCATTERED
+    if has_nulls(series, inner_shape):
+        traits |= _MASKED
+    return Spec("polars.series", name, "cpu", shape, traits, prod(shape) * itemsize(name))
+
+
+def _holds_lists(dtype: pl.DataType) -> bool:
+    """Tell whether rows are lists of numbers, however deep, whose lengths are not in the type."""
+    import polars as pl
+
+    *levels, elements = _levels(dtype)
+    return str(elements) in NAMES and any(isinstance(level, pl.List) for level in levels)
+
+
+def _levels(dtype: pl.DataType) -> Iterator[pl.DataType]:
+    """Yield a dtype, then that of the elements of its lists or arrays, down to numbers."""
+    import polars as pl
+
+    yield dtype
+    while isinstance(dtype, (pl.List, pl.Array)):
+        dtype = cast("pl.DataType", dtype.inner)
+        yield dtype
+
+
+def _describe_lists(series: pl.Series) -> Spec | None:
+    """Return the spec of a Series of lists, whose second axis is as long as its longest row.
+
+    Lists that have one length at each level are arrays. Of other lists of lists it returns None.
+    """
+    import polars as pl
+
+    if _lengths(series) is not None:
+        spec = describe(to_arrays(series))
+        return spec._replace(format="polars.list", wrapped=spec.format)
+    first, *levels, elements = _levels(series.dtype)
+    if isinstance(first, pl.Array) or any(isinstance(level, pl.List) for level in levels):
+        return None
+    inner = tuple(cast("pl.Array", level).size for level in levels)
+    name, lengths = NAMES[str(elements)], series.list.len()
+    longest, stored = cast("int", lengths.max() or 0), int(lengths.sum() or 0)
+    nulls = series.null_count() or has_nulls(series.filter(lengths > 0).explode(), inner)
+    traits = _IMMUTABLE | (_NULL_ROWS if nulls else _NESTED) | (_HYBRID if inner else EMPTY)
+    if series.n_chunks() != 1:
+        traits |= _SCATTERED
+    nbytes, shape = stored * prod(inner) * itemsize(name), (series.len(), longest, *inner)
+    return Spec("polars.list", name, "cpu", shape, traits, nbytes, stored, "int64")
+
+
+def _lengths(series: pl.Series) -> tuple[int, ...] | None:
+    """Return the length that all rows have at each level; None if they differ or one is null."""
+    import polars as pl
+
+    lengths: list[int] = []
+    for level in [*_levels(series.dtype)][:-1]:
+        if lengths:
+            series = (series if lengths[-1] else series.clear()).explode()
+        if series.null_count():
+            return None
+        if isinstance(level, pl.Array):
+            lengths.append(level.size)
+            continue
+        counts = series.list.len()
+        shortest, longest = counts.min() or 0, counts.max() or 0
+        if shortest != longest:
+            return None
+        lengths.append(cast("int", longest))
+    return tuple(lengths)
+
+
+def elements_of(dtype: pl.DataType) -> tuple[str, tuple[int, ...]]:
+    """Return polars' name of the elements' dtype, and the shape of fixed-size arrays."""
+    elements: pl.DataType | DataTypeClass = dtype
+    shape: tuple[int, ...] = getattr(dtype, "shape", ())
+    for _ in shape:
+        elements = cast("pl.Array", elements).inner
+    return str(elements), shape
+
+
+def has_nulls(series: pl.Series, inner_shape: tuple[int, ...]) -> bool:
+    """Tell whether there are nulls, also inside fixed-size arrays."""
+    if series.null_count():
+        return True
+    return bool(inner_shape) and bool(flat(series).null_count())
+
+
+def flat(series: pl.Series) -> pl.Series:
+    """Return the elements of fixed-size arrays one after another."""
+    return series.reshape((-1,)) if getattr(series.dtype, "shape", ()) else series
+
+
+def describe_frame(frame: pl.DataFrame | pl.LazyFrame) -> Spec:
+    """Return the spec of a DataFrame.
+
+    Raises
+    ------
+    UnknownValueError
+        It is a LazyFrame, whose length is known only once it is computed.
+    """
+    import polars as pl
+
+    if isinstance(frame, pl.LazyFrame):
+        msg = (
+            "a polars.LazyFrame has no numbers and no length until it is computed; convert "
+            "what its collect() returns."
+        )
+        raise UnknownValueError(msg)
+    name, traits = _inspect_frame(frame)
+    traits |= _kinds_of_columns(frame)
+    shape = frame.shape
+    return Spec("polars.dataframe", name, "cpu", shape, traits, prod(shape) * itemsize(name))
+
+
+def only_column_of_rows(frame: pl.DataFrame | pl.LazyFrame) -> pl.Series | None:
+    """Return the only column if its rows are arrays or lists, which are then those of the frame.
+
+    Of all other frames it returns None.
+    """
+    import polars as pl
+
+    if isinstance(frame, pl.LazyFrame) or frame.width != 1:
+        return None
+    column = frame.to_series()
+    if not isinstance(column.dtype, (pl.Array, pl.List)):
+        return None
+    spec = describe(column)
+    if "not_numbers" in spec.traits:
+        return None
+    return to_arrays(column) if spec.wrapped else column
+
+
+def _inspect_frame(frame: pl.DataFrame) -> tuple[str, frozenset[str]]:
+    """Return the common dtype of the columns, and their traits."""
+    dtypes = {str(dtype) for dtype in frame.dtypes}
+    columns = zip(map(str, frame.dtypes), frame.columns, strict=True)
+    words = words_of_columns([column for column in columns if column[0] not in NAMES])
+    names = frozenset(NAMES[dtype] for dtype in dtypes & NAMES.keys())
+    name, several = common_dtype(names, words)
+    if not dtypes:
+        return name, _IMMUTABLE | _SCATTERED | several
+    nulls = any(column.null_count() for column in frame.iter_columns())
+    if others := dtypes - NAMES.keys():
+        return name, _IMMUTABLE | several | _other_traits(others, nulls)
+    traits = _IMMUTABLE | several
+    if nulls or several or name == "bool" or not _is_one_block(frame):
+        traits |= _SCATTERED
+    elif min(frame.shape) > 1:
+        traits |= _FORTRAN
+    return name, traits | _MASKED if nulls else traits
+
+
+def _other_traits(dtypes: Set[str], nulls: int) -> frozenset[str]:
+    """Return the traits of elements of dtypes that are not of numbers; decimals may be numbers."""
+    if not all(dtype.startswith("Decimal") for dtype in dtypes):
+        return _NOT_NUMBERS
+    return _UNTYPED | _MASKED if nulls else _UNTYPED
+
+
+def _is_one_block(frame: pl.DataFrame) -> bool:
+    """Tell whether the columns lie side by side, as polars itself finds out."""
+    try:
+        frame.to_numpy(allow_copy=False)
+    except RuntimeError:
+        return False
+    return True
+
+
+def to_arrays(series: pl.Series) -> pl.Series:
+    """Return lists of one length at each level as arrays over the same memory."""
+    import polars as pl
+
+    *_, elements = _levels(series.dtype)
+    return series.cast(pl.Array(elements, cast("tuple[int, ...]", _lengths(series))))
+
+
+# ---------------------------------------------------------------------- kinds of columns
+
+
+def _kinds_of_columns(frame: pl.DataFrame) -> frozenset[str]:
+    """Return the traits of columns that other libraries' tables keep in another way."""
+    columns = frame.iter_columns()
+    return frozenset().union(
+        *(_kinds(str(c.dtype), c.n_chunks() != 1, bool(c.null_count())) for c in columns)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _kinds(name: str, is_chunked: bool, has_nulls: bool) -> frozenset[str]:
+    """Return the traits of a column by the name of its dtype."""
+    kinds = {"chunked_columns"} if is_chunked else set()
+    is_time = name.startswith(("Datetime", "Duration"))
+    if "Categorical" in name or "Enum" in name:
+        return frozenset(kinds | {"category_columns"})
+    if name == "Object":
+        return frozenset({"object_columns"})
+    if "String" in name or "Binary" in name:
+        # Of lists the places are shared, and so are the places of nulls.
+        is_shared = has_nulls or name not in {"String", "Binary"}
+        return frozenset(kinds | {"view_columns"} | ({"block_columns"} if is_shared else EMPTY))
+    if name == "Boolean" or (has_nulls and (is_time or name in NAMES)):
+        kinds.add("bit_columns")
+    is_zoned = is_time and "time_zone=None" not in name and "time_zone=" in name
+    if is_zoned:
+        kinds.add("zoned_columns")
+    # Numbers and times in chunks are joined, and times with nulls written anew, by pandas.
+    is_joined = is_chunked and (is_time or name in NAMES)
+    if not (is_joined or is_zoned or name in {"Boolean", "Null"} or (has_nulls and is_time)):
+        kinds.add("block_columns")
+    return frozenset(kinds)
+
+
+def own_name(dtype: pl.DataType) -> str:
+    """Return the dtype of a column of numbers, or ``untyped`` of decimals."""
+    return NAMES.get(str(dtype), "untyped" if dtype.is_decimal() else "")
+
+
+def polars_dtype(name: str) -> pl.DataType:
+    """Return the dtype of polars by NumPy's name."""
+    import polars as pl
+
+    own = next(own for own, other in NAMES.items() if other == name)
+    return cast("pl.DataType", getattr(pl, own))
+
+
+# ---------------------------------------------------------------------- memory
+
+
+def memory(series: pl.Series) -> Extents:
+    """Return the addresses and lengths of the memory of the numbers of a Series, chunk by chunk.
+
+    That of others than plain numbers is told by PyArrow; () if it is not there.
+    """
+    elements, inner_shape = elements_of(series.dtype)
+    if elements in SHARED_NAMES and not has_nulls(series, inner_shape):
+        chunks = (chunk for chunk in series.get_chunks() if chunk.len())
+        return extents(chunk.to_numpy() for chunk in chunks)
+    return _memory_told_by_arrow(series.to_frame())
+
+
+def _memory_told_by_arrow(frame: pl.DataFrame) -> Extents:
+    """Return where all buffers of a DataFrame lie; () if that cannot be read."""
+    pa = sys.modules.get("pyarrow")
+
+    if pa is None or any(map(_has_own_memory, frame.dtypes)):
+        return ()
+    arrays = [chunk for column in pa.table(frame).columns for chunk in column.chunks]
+    arrays += [a.dictionary for a in arrays if isinstance(a, pa.DictionaryArray)]
+    buffers = (buffer for array in arrays for buffer in array.buffers())
+    return tuple((b.address, b.size) for b in buffers if b is not None and b.size)
+
+
+def _has_own_memory(dtype: pl.DataType) -> bool:
+    """Return whether what Arrow gets of elements tells nothing of where they lie."""
+    return str(dtype).startswith(("Object", "Categorical", "Enum"))
+
+
+def frame_memory(frame: pl.DataFrame) -> Extents:
+    """Return the addresses and lengths of the memory of a DataFrame; () if one is unknown."""
+    columns = [memory(column) for column in frame.iter_columns()]
+    return tuple(extent for column in columns for extent in column) if all(columns) else ()

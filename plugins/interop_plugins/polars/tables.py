@@ -1,0 +1,167 @@
+"""Tables and Series of Arrow, and steps within polars that keep names and nulls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from interop.kit import cast_dtypes
+from interop.plugin import Declined
+
+from .columns import READER
+from .describe import NAMES, SHARED_NAMES, own_name, polars_dtype
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_Columns = TypeVar("_Columns", bound="pl.Series | pl.DataFrame")
+
+#: The errors by which a library says that it does not take elements; PyArrow's are among them.
+_REFUSALS = (TypeError, ValueError, NotImplementedError)
+
+
+def to_pyarrow(value: pl.Series | pl.DataFrame) -> Any:
+    """Return a Series or a DataFrame as PyArrow's, over the same memory where Arrow can have it."""
+    try:
+        return without_objects(value).to_arrow()
+    except _REFUSALS as error:
+        raise Declined(str(error)) from error
+
+
+def without_objects(value: _Columns) -> _Columns:
+    """Return a Series or a DataFrame, from which Arrow would get the addresses of objects."""
+    import polars as pl
+
+    if pl.Object in (value.dtypes if isinstance(value, pl.DataFrame) else [value.dtype]):
+        msg = "Arrow would get the addresses of its Python objects; x.to_pandas() keeps them"
+        raise Declined(msg)
+    return value
+
+
+def elements_to_pyarrow(series: pl.Series) -> Any:
+    """Return nulls, texts and other elements as PyArrow's; lists are of another format there."""
+    import polars as pl
+
+    if isinstance(series.dtype, (pl.List, pl.Array)):
+        kept = "x.to_arrow() keeps them, and x.explode() opens them"
+        raise Declined(f"its elements are lists ({series.dtype}); {kept}")
+    return to_pyarrow(series)
+
+
+def from_pyarrow(lists: Any) -> pl.Series:
+    """Return PyArrow's lists as a Series over the memory of their values."""
+    import polars as pl
+
+    return cast("pl.Series", pl.from_arrow(lists))
+
+
+def offer(frame: pl.DataFrame) -> Any:
+    """Return a PyArrow table of columns that are several, and integers or floats; else pass."""
+    dtypes = frame.dtypes
+    names = {str(dtype) for dtype in dtypes}
+    return to_pyarrow(frame) if len(dtypes) > 1 and names <= SHARED_NAMES else NotImplemented
+
+
+def adopt(offer: Callable[[Any], Any], value: Any) -> pl.DataFrame:
+    """Return the columns that a value offers as a DataFrame over the same memory."""
+    table = offer(value)
+    return table if table is NotImplemented else from_table(table)
+
+
+def from_table(value: Any) -> pl.DataFrame:
+    """Return the columns of an Arrow stream as a DataFrame."""
+    import polars as pl
+
+    try:
+        return pl.DataFrame(value)
+    except (pl.exceptions.PolarsError, *_REFUSALS) as error:
+        raise Declined(str(error)) from error
+
+
+def from_stream(value: Any) -> pl.Series:
+    """Return an array that exports an Arrow stream as a Series of its name, with its nulls."""
+    import polars as pl
+
+    name = getattr(value, "name", None)
+    try:
+        series = pl.Series(value)
+    except (pl.exceptions.PolarsError, *_REFUSALS) as error:
+        raise Declined(str(error)) from error
+    return series.alias("" if name is None else str(name))
+
+
+def copy_frame(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a DataFrame of the same columns in new memory."""
+    import polars as pl
+
+    if not frame.width:
+        return frame.clone()
+    rows = pl.int_range(frame.height, eager=True)
+    if all(map(_is_plain, frame.dtypes)):
+        return frame.select(pl.all().gather(rows))
+    without_objects(frame)
+    file = BytesIO()  # Polars' copies of texts share them
+    frame.write_ipc_stream(file)
+    file.seek(0)
+    return pl.read_ipc_stream(file, use_pyarrow=False)
+
+
+def _is_plain(dtype: pl.DataType) -> bool:
+    """Return whether elements of a dtype are numbers or times, which a look-up copies."""
+    return str(dtype) in NAMES or dtype.is_temporal() or dtype.is_decimal()
+
+
+def copy_series(series: pl.Series) -> pl.Series:
+    """Return a Series of the same name and elements in new memory."""
+    return copy_frame(series.to_frame()).to_series()
+
+
+def copy_lists(series: pl.Series) -> pl.Series:
+    """Return a Series of the same name with the same lists in new memory."""
+    import polars as pl
+
+    return series.gather(pl.int_range(series.len(), eager=True))
+
+
+def recast(series: pl.Series, *, dtype: str) -> pl.Series:
+    """Return a Series of the same name and nulls in new memory, cast as NumPy casts."""
+    import polars as pl
+
+    cast = pl.Series(series.name, READER.vector(series, dtype=dtype))
+    if not series.null_count():
+        return cast
+    valid = ~series.is_null()  # `is_not_null` would share the bitmap
+    return pl.select(pl.when(valid).then(cast)).to_series().alias(series.name)
+
+
+def cast_columns(frame: pl.DataFrame, *, columns: Mapping[str, str]) -> pl.DataFrame:
+    """Return a DataFrame whose columns of some dtypes have others, cast as NumPy casts.
+
+    The others are those of the frame. Nulls stay nulls.
+    """
+    import polars as pl
+
+    casts: list[pl.Expr | pl.Series] = []
+    dtypes = {dtype: own_name(dtype) for dtype in frame.dtypes}
+    columns = cast_dtypes({*dtypes.values()} - {""}, columns)
+    for dtype, own in dtypes.items():
+        if (new := columns.get(own)) is None:
+            continue
+        if own == "untyped" or (own.startswith("float") and not new.startswith("float")):
+            # Which integer a float becomes is NumPy's to say.
+            chosen = frame.select(pl.col(dtype)).iter_columns()
+            casts += [recast(column, dtype=new) for column in chosen]
+        else:
+            to: dict[str, Any] = {
+                "dtype": polars_dtype(new),
+                "strict": False,
+                "wrap_numerical": True,
+            }
+            names = frame.select(pl.col(dtype)).columns
+            # A cast alone would share the bitmap, and `is_not_null` as well.
+            casts += [
+                pl.when(pl.col(name).is_null().not_()).then(pl.col(name).cast(**to))
+                for name in names
+            ]
+    return frame.with_columns(casts)
