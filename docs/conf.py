@@ -40,8 +40,8 @@ exclude_patterns = [
     "**/_pairs.md",
 ]
 html_theme = "pydata_sphinx_theme"
-html_title = "interop"
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
+html_title = f"interop {release}"
+html_theme_options = {"show_toc_level": 2, "show_nav_level": 2, "navigation_with_keys": False}
 html_context = {"default_mode": "auto"}  # the theme complains in the console where none is given
 html_show_sourcelink = False
 html_sidebars = {"glossary": []}  # it has no pages beside it

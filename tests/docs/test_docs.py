@@ -47,7 +47,7 @@ PAGES = [
     if "```python" in (text := page.read_text())
     for needed in [
         re.findall(
-            r"^(?:>>> )?(?:import|from) (tensorflow|opentelemetry|sklearn|safetensors|datasets)\b",
+            r"^(?:>>> )?(?:import|from) (tensorflow|opentelemetry|sklearn|safetensors|datasets|PIL)\b",
             text,
             re.MULTILINE,
         )

@@ -178,6 +178,22 @@ QUESTIONS = {
     "multiprocessing": "explanation/compilers-and-processes",
     "DataFrame to tensor": "how-to/pandas-and-polars",
     "which route was taken": "how-to/see-what-happened",
+    "forbid copy in production": "how-to/in-production",
+    "PIL image to torch": "how-to/pillow-images",
+    "changelog": "reference/changelog",
+    "licence": "reference/licence",
+    "license": "reference/licence",
+    "github actions plugin": "how-to/check-my-plugin",
+    "vulnerability": "reference/security",
+    "deploy a service": "how-to/in-production",
+    "cost of forbid": "how-to/in-production",
+    "forbid transfer": "how-to/in-production",
+    "opentelemetry": "how-to/see-what-happened",
+    "logging": "how-to/see-what-happened",
+    "pin versions": "how-to/in-production",
+    "doctor": "reference/command",
+    "jax float32": "explanation/policy",
+    "out of memory": "how-to/never-copy-always-copy",
 }
 RESULTS = """
     return [...document.querySelectorAll('#search-results li a')]
