@@ -7,6 +7,7 @@
     ├─ UnknownTargetError     (TypeError)    ``to=`` names nothing that is registered
     ├─ BadRequestError        (ValueError)   a request, or a list, that makes no sense
     ├─ RefusedError           (ValueError)   no route is allowed for this value and request
+    │  └─ RefusedLeavesError  (ValueError)   several values of a tree are refused; a group of errors
     ├─ HandOffError           (BufferError)  a producer's memory cannot be handed over
     ├─ DoesNotFitError        (MemoryError)  the result does not fit in memory
     │  └─ DensifyMemoryError  (MemoryError)  the dense result of a sparse or lazy value does not
@@ -26,7 +27,13 @@ that a cast discards imaginary parts.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ._text import legible, lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 __all__ = [
     "BadRequestError",
@@ -42,6 +49,7 @@ __all__ = [
     "NotInstalledError",
     "PluginError",
     "RefusedError",
+    "RefusedLeavesError",
     "UnknownTargetError",
     "UnknownValueError",
 ]
@@ -100,6 +108,34 @@ class RefusedError(InteropError, ValueError):
     def __init__(self, message: str, effects: frozenset[str] = frozenset()) -> None:
         super().__init__(message)
         self.effects = effects
+
+
+class RefusedLeavesError(RefusedError, ExceptionGroup[RefusedError]):
+    """Several values of a tree are refused; it is a group of their errors.
+
+    Parameters
+    ----------
+    message : str
+        It is that of the first error, and has the paths of the others.
+    errors : sequence of RefusedError
+        Those of the first ten at most, each with its path. They are the attribute `exceptions`.
+    """
+
+    def __new__(cls, message: str, errors: Sequence[RefusedError]) -> RefusedLeavesError:
+        """Return a group: it is not made from its message alone."""
+        return ExceptionGroup.__new__(cls, message, errors)
+
+    def __init__(self, message: str, errors: Sequence[RefusedError]) -> None:
+        effects = frozenset(effect for error in errors for effect in error.effects)
+        super().__init__(message, effects)
+        self.args = (message, errors)
+
+    def __str__(self) -> str:
+        return legible(str(self.args[0]))
+
+    def derive(self, errors: Sequence[Any], /) -> Any:
+        """Return a group of some of the errors, as `split` and ``except*`` make."""
+        return RefusedLeavesError(self.message, errors)
 
 
 class HandOffError(InteropError, BufferError):

@@ -316,6 +316,8 @@ class Interop:
         InteropError
             As for `convert`. The message begins with the path of the leaf
             (``model/layers/3/weight``), which is also the error's `where`.
+        RefusedLeavesError
+            Several leaves are refused: a `RefusedError` and an `ExceptionGroup` of the first ten.
         UnknownValueError
             A model, an iterator, a set or a view holds arrays that would come back unconverted.
         BadRequestError

@@ -17,16 +17,19 @@ from interop._model.dtype import DTYPES
 from interop._model.format import Format
 from interop._model.provenance import how_to_install
 from interop._model.spec import TRAITS, Spec
+from interop._model.text import listed
 from interop._model.typing import SCALARS, Value
 from interop._planning.plan import Plan
 from interop._registry.registry import Registry
 from interop._request.keywords import Keywords
 from interop._request.policy import is_traced
+from interop._text import lines
 from interop.errors import (
     BadRequestError,
     InteropError,
     NotInstalledError,
     RefusedError,
+    RefusedLeavesError,
     UnknownValueError,
 )
 
@@ -51,6 +54,9 @@ _PASSED: Mapping[str, Set[type]] = {
 
 #: The types of Python's numbers.
 NUMBERS = (bool, int, float, complex)
+
+#: How many refused leaves an error names.
+_MOST_REFUSED = 10
 
 #: Traits that do not keep two values over one memory from having the same result.
 _IGNORED = frozenset({"grad"})
@@ -235,7 +241,8 @@ class Trees:
     ) -> list[_Group]:
         registry = self._registry
         groups: dict[Any, _Group] = {}
-        refused: list[tuple[int, RefusedError]] = []
+        tables: list[RefusedError] = []
+        refused: list[RefusedError] = []
         read, are_all = reader(registry), len(places) == len(tree.leaves)
         places = [*places]  # to which what arrays hold is added
         for place in places:
@@ -260,11 +267,10 @@ class Trees:
                         plan = chosen.plan(spec)
                     except RefusedError as error:
                         held = tree.opened_leaf(place) if is_odd else []
-                        if not (passes or held):
-                            raise
                         places += held
-                        if is_table and not held:
-                            refused.append((place, error))
+                        if not held and (is_table or not passes):
+                            error.locate(joined(tree.path(place)))
+                            (tables if passes else refused).append(error.with_traceback(None))
                         continue
                     key = _tie(registry, value, spec, plan) or identity
                     group = groups.setdefault(key, _Group(spec, chosen, plan, []))
@@ -272,11 +278,20 @@ class Trees:
                 group.places.append(place)
                 tree.values[place] = value
         # Tables may have columns of numbers; they pass if something else in the tree is an array.
-        if refused and not groups and are_all:
-            place, refusal = refused[0]
-            with Located(partial(tree.path, place)):
-                raise refusal
+        if tables and not groups and are_all:
+            refused += tables
+        if len(refused) > 1:
+            raise _refused(refused)
+        if refused:
+            raise refused[0]
         return list({id(group): group for group in groups.values()}.values())
+
+
+def _refused(errors: list[RefusedError]) -> RefusedLeavesError:
+    """Return the error to raise for several leaves that are refused, with the first of theirs."""
+    paths = listed([error.where for error in errors[1:]], _MOST_REFUSED - 1)
+    text = [*str(errors[0]).split("\n"), f"Refused as well: {paths}."]
+    return RefusedLeavesError(lines(text), errors[:_MOST_REFUSED])
 
 
 def _batches(groups: Iterable[_Group], keywords: Keywords) -> Iterator[list[_Group]]:

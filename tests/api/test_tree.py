@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import gc
+import pickle
 import sys
+import traceback
 import weakref
 from collections import OrderedDict, UserDict, defaultdict, deque
 from types import ModuleType
@@ -31,6 +34,7 @@ from interop.errors import (
     InteropError,
     NotInstalledError,
     RefusedError,
+    RefusedLeavesError,
     UnknownValueError,
 )
 from tests.cases import marked
@@ -330,6 +334,47 @@ def test_a_refusal_names_the_path() -> None:
         interop.convert_tree(tree, to="torch")
     assert caught.value.where == "model/layers/3/weight"
     assert caught.value.effects == {"drop_mask"}
+
+
+@pytest.mark.parametrize("count", [2, 11])
+def test_all_refused_leaves_are_named_at_once(count: int) -> None:
+    """One error, caught as any refusal, holds those of the first ten, each with its path."""
+    tree = {
+        "weight": torch.ones(2),
+        "x": {f"m{n}": np.ma.array([n, 2], mask=[0, 1]) for n in range(count - 1)},
+        "y": np.ones(2, np.longdouble),
+    }
+    with pytest.raises(RefusedError) as caught:
+        interop.convert_tree(tree, to="torch", consume=True)
+    error: Any = caught.value
+    assert isinstance(error, RefusedLeavesError)
+    assert isinstance(error, ExceptionGroup)
+    assert (error.where, error.effects) == (
+        "",
+        {"drop_mask", "narrow"} if count < 10 else {"drop_mask"},
+    )
+    paths = [*(f"x/m{n}" for n in range(count - 1)), "y"]
+    assert [each.where for each in error.exceptions] == paths[:10]
+    assert all(str(each).startswith(f"{each.where}: cannot convert ") for each in error.exceptions)
+    more = "" if count < 10 else " and 1 more"
+    assert str(error) == f"{error.exceptions[0]}\nRefused as well: {', '.join(paths[1:10])}{more}."
+    assert {*tree} == {"weight", "x", "y"}
+    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert [str(each) for each in again.exceptions] == [str(each) for each in error.exceptions]
+        assert (str(again), again.effects) == (str(error), error.effects)
+    narrow, rest = error.split(lambda each: getattr(each, "where", "") == "x/m0")
+    assert (type(narrow), narrow.effects) == (RefusedLeavesError, {"drop_mask"})
+    assert len(rest.exceptions) == min(count, 10) - 1
+    text = "".join(traceback.format_exception(error))
+    assert all(f"{path}: cannot convert " in text for path in paths[:10])
+    assert text.count("interop.py") == 0
+
+
+def test_tables_of_text_alone_are_named_at_once() -> None:
+    """A tree is refused if all its arrays are tables that cannot be converted: by the paths of all."""
+    table = pd.DataFrame({"a": ["x"], "b": [1]})
+    with pytest.raises(RefusedLeavesError, match=r"^0: (?s:.*)\nRefused as well: 1\.$"):
+        interop.convert_tree([table, table.copy()], to="torch")
 
 
 def test_a_refusal_comes_before_the_first_conversion() -> None:

@@ -146,7 +146,7 @@ def test_jax_stacks_what_lies_on_its_devices() -> None:
         ([np.ones((1, 2)), np.ones((1, 3))], BadRequestError, r"shapes \(\(1, 2\), \(1, 3\)\)"),
         ([1, np.ones(2)], BadRequestError, "different shapes"),
         ([np.ones(1), torch.ones(1, device="meta")], BadRequestError, "different devices"),
-        ([np.ones(1, "int64"), np.ones(1, "float32")], RefusedError, "mixed"),
+        ([np.ones(1, "int64"), np.ones(1, "float32")], RefusedError, "may not survive the dtype"),
         ([np.ma.masked_equal([1, 2], 2)], BadRequestError, "has masked elements"),
         ([torch.ones(1).to_sparse()], UnknownValueError, "list of torch.sparse_coo is not one"),
         ([da.ones(2)], UnknownValueError, "list of dask is not one array"),
