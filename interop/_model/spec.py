@@ -242,6 +242,8 @@ class Spec(NamedTuple):
 def brief(spec: Spec) -> str:
     """Return a spec as messages name it: of how a table keeps its columns, the dtypes alone."""
     rest = spec.traits - _OF_TABLES - {"scattered"}  # which is the kit's word for columns apart
+    if rest == spec.traits:
+        return str(spec)
     dtypes = sorted(name for name in rest if name.endswith(_OF_COLUMNS))
     names = " / ".join(name.removesuffix(_OF_COLUMNS) for name in dtypes)
     dtype = names if spec.dtype in DTYPES and names else spec.dtype
