@@ -175,8 +175,7 @@ def _extents(array: Value) -> _Extents:
 
     if isinstance(array, np.generic) or not array.size:
         return ()
-    # NumPy 1 has `byte_bounds` in its main namespace.
-    low, high = getattr(np.lib, "array_utils", np).byte_bounds(array)
+    low, high = np.lib.array_utils.byte_bounds(array)
     return ((int(low), int(high - low)),)
 
 

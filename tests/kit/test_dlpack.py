@@ -31,7 +31,6 @@ from tests.cases import together
 from tests.kit.capsules import (
     Legacy,
     Versioned,
-    exported,
     forever,
     get_pointer,
     new_capsule,
@@ -59,7 +58,7 @@ class Fake:
         return (1, 0)
 
     def capsule(self, **keywords):
-        capsule = exported(self.array, **keywords)
+        capsule = self.array.__dlpack__(**keywords)
         versioned = keywords.get("max_version") is not None
         address = get_pointer(capsule, b"dltensor_versioned" if versioned else b"dltensor")
         managed = (Versioned if versioned else Legacy).from_address(address)

@@ -16,7 +16,7 @@ import pytest
 
 import interop
 from interop.errors import HandOffError, RefusedError
-from tests.kit.capsules import bounds, exported
+from tests.kit.capsules import bounds
 from tests.kit.test_dlpack import FAULTS, Fake
 from tests.plugins.test_protocols import LAYOUTS as FOREIGN
 from tests.plugins.test_protocols import matrix
@@ -36,7 +36,7 @@ class Producer:
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         self.streams.append(stream)
-        return exported(self.array, max_version=max_version, dl_device=dl_device, copy=copy)
+        return self.array.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self):
         return self.device
@@ -370,7 +370,7 @@ def offer_when_warm(target):
 )
 def test_a_warm_conversion_checks_as_a_cold_one_does(target):
     """What a value did before does not vouch for a later one's capsule, nor for a bare one."""
-    exported(matrix(), max_version=(1, 0))
+    matrix().__dlpack__(max_version=(1, 0))
     program = subprocess.run(
         [sys.executable, "-m", "tests.plugins.test_dlpack", target],
         capture_output=True,

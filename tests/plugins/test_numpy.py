@@ -19,7 +19,6 @@ from interop_plugins.numpy.describe import fast_key
 from interop_plugins.numpy.dtypes import class_name
 from interop_plugins.numpy.samples import VARIANTS, mask_first
 from tests.cases import together
-from tests.kit.capsules import exported
 from tests.plugins.promises import LATER
 from tests.plugins.values import start
 
@@ -219,7 +218,7 @@ class Bits:
         self.code = code
 
     def __dlpack__(self, **keywords):
-        capsule = exported(self.source, max_version=(1, 0))
+        capsule = self.source.__dlpack__(max_version=(1, 0))
         pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
         pointer = pointer_of(("PyCapsule_GetPointer", ctypes.pythonapi))(
             capsule, b"dltensor_versioned"
