@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
@@ -106,6 +108,7 @@ def _check_library(
     """Look at a library, print what is found, and return whether nothing is wrong."""
     from interop.testing import check_dlpack
 
+    sys.path.append(os.getcwd())  # a library that is being written need not be installed
     for reference in filter(None, (name, make, from_dlpack)):
         _expect_module(reference.partition(":")[0])
     with bar("checking", hidden=as_json or as_markdown) as progress:

@@ -125,17 +125,20 @@ class LibraryReport(NamedTuple):
 
     def _title(self) -> str:
         counts = ", ".join(f"{count} {outcome}" for outcome, count in self.counts().items())
-        return f"{self.library} {self.version}: {counts}"
+        return f"{' '.join(filter(None, (self.library, self.version)))}: {counts}"
 
     def __str__(self) -> str:
         return "\n".join([self._title(), *self._lines()])
 
     def _lines(self) -> Iterator[str]:
-        for outcome in (ENDS, WRONG, ADVICE):
-            for finding in self.of(outcome):
-                yield str(finding)
-                yield f"  the standard: {finding.sentence} ({finding.source})"
         # One reason often holds for many cases.
+        for outcome in (ENDS, WRONG, ADVICE):
+            alike: dict[LibraryFinding, list[str]] = {}
+            for finding in self.of(outcome):
+                alike.setdefault(finding._replace(case=""), []).append(finding.case)
+            for finding, cases in alike.items():
+                yield str(finding._replace(case=listed(cases, _MOST)))
+                yield f"  the standard: {finding.sentence} ({finding.source})"
         for outcome in (REFUSED, NOT_TRIED):
             reasons: dict[str, list[str]] = {}
             for finding in self.of(outcome):
@@ -150,7 +153,7 @@ def _cell(text: str) -> str:
 
 
 def check_dlpack(
-    library: str | ModuleType,
+    library: str | ModuleType = "",
     *,
     make: str | Callable[..., Any] = "",
     from_dlpack: str | Callable[..., Any] = "",
@@ -164,7 +167,8 @@ def check_dlpack(
     Parameters
     ----------
     library : str or module
-        The module whose arrays are looked at (``"torch"``, ``"jax.numpy"``).
+        The module whose arrays are looked at (``"torch"``, ``"jax.numpy"``); by default that of
+        `make`.
     make : str or callable, optional
         What makes an array of a `numpy.ndarray`; by default the library's ``asarray`` or
         ``array``. As ``"module:function"``, or a function that its module holds.
@@ -181,7 +185,8 @@ def check_dlpack(
     Raises
     ------
     ValueError
-        A function is not held by a module, so that no other process finds it.
+        No library is named; or a function is not held by a module, so that no other process finds
+        it.
 
     Examples
     --------
@@ -189,8 +194,11 @@ def check_dlpack(
     >>> report.of("ends the process")
     ()
     """
-    name = library if isinstance(library, str) else library.__name__
-    subject = Library(name, _reference(make), _reference(from_dlpack))
+    functions = _reference(make), _reference(from_dlpack)
+    name = _module(library) or functions[0].partition(":")[0]
+    if not name:
+        raise ValueError("name the module of a library, or what makes its arrays as make=")
+    subject = Library(name, *functions)
     work = [(role, c, case) for role, cs in CHECKS.items() for c in cs.values() for case in c.cases]
     findings = []
     with Worker(f"{__name__}:answer") as worker:
@@ -241,6 +249,19 @@ def _run(library: Library, role: str, entry: Check, case: str) -> tuple[str, str
     except Exception as error:  # noqa: BLE001
         return WRONG, shown(error)
     return RIGHT, ""
+
+
+def _module(library: str | ModuleType) -> str:
+    """Return the name of a module."""
+    if isinstance(library, str):
+        return library
+    if isinstance(library, ModuleType):
+        return library.__name__
+    kind = type(library)
+    raise ValueError(
+        f"a {kind.__qualname__} is no library; name its module ({kind.__module__!r}), and what "
+        "makes such arrays as make="
+    )
 
 
 def _reference(function: str | Callable[..., Any]) -> str:

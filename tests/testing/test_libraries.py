@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
 
 from interop.testing import LibraryReport, check_dlpack
@@ -91,9 +98,48 @@ def test_an_honest_library_keeps_the_standard() -> None:
 
 
 def test_what_another_process_cannot_find_is_refused() -> None:
-    """A function that no module holds cannot be sent to another process, and the error says so."""
+    """What no other process could import is refused, and the error says what to name."""
     with pytest.raises(ValueError, match="is not held by a module"):
         check_dlpack("numpy", make=lambda array: array)
+    with pytest.raises(ValueError, match="name the module of a library"):
+        check_dlpack()
+    array: Any = lying_libraries.Array(np.ones(3))
+    with pytest.raises(ValueError, match=f"an? Array is no library; name its module .'{_HERE}'"):
+        check_dlpack(array)
+
+
+#: A library as its author has it: not installed, without a version, and with two faults.
+NEW = """
+import numpy as np
+
+class Matrix:
+    def __init__(self, array): self.array = array
+    def __dlpack__(self, **keywords): return self.array.__dlpack__(**keywords)
+    def __dlpack_device__(self): return 1, 0
+
+def asarray(array): return Matrix(np.asarray(array) + 1)
+def from_dlpack(producer): return np.from_dlpack(producer)
+"""
+
+
+def test_a_library_that_is_being_written_is_checked_where_it_stands(tmp_path: Path) -> None:
+    """The command finds a module in its folder, and says each fault once, with its cases."""
+    (tmp_path / "matrices.py").write_text(NEW)
+    command = [sys.executable, "-P", "-m", "interop", "check", "matrices", "--dlpack"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    lines = run.stdout.splitlines()
+    assert run.returncode == 1, run.stderr
+    assert re.match(r"matrices: \d+ wrong, ", lines[0])
+    faults = [line for line in lines if line.startswith("wrong: ")]
+    assert "wrong: consumer, copy keyword (one block): it does not know copy=" in faults[-1]
+    assert any(re.match(r"wrong: producer, numbers \(int8, .* and 2 more\)", f) for f in faults)
+    assert len(faults) == len({fault.partition("): ")[2] for fault in faults})
+
+
+def test_a_library_is_named_by_what_makes_its_arrays() -> None:
+    """Without a module the library is that of `make`, which may be a class."""
+    report = check_dlpack(make=lying_libraries.Array, from_dlpack=f"{_HERE}:honest")
+    assert (report.library, report.ok) == (_HERE, True)
 
 
 def test_a_library_that_ends_the_process_is_reported() -> None:
