@@ -1,8 +1,8 @@
 """Whose DLPack keeps its promises to whom: every producer with every consumer.
 
 ``python -m docs.dlpack`` tries all pairs and prints them; ``--store`` writes them into the
-reference; ``--producer NAME`` tries those of one producer. A library that is not installed is left
-out, and named.
+reference, and draws the picture of twelve cases; ``--producer NAME`` tries those of one producer. A
+library that is not installed is left out, and named.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import datetime as dt
 import platform
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +23,8 @@ from interop.testing._conformance.library import Library, numbers
 from interop.testing._conformance.producer import DTYPES, LAYOUTS, Produced
 from interop.testing._libraries import _version
 from interop.testing._process import Say, Worker, WorkerEnded
+
+from . import outcomes
 
 STORED = Path(__file__).parent / "reference" / "_dlpack.md"
 CASES = (*LAYOUTS, *(dtype for dtype in DTYPES if dtype != "float32"))
@@ -147,26 +149,29 @@ class Pair(NamedTuple):
         return f"**{text}**" if self.worst in (ENDS, WRONG) else text
 
 
-def pairs(producer: str) -> Iterator[Pair]:
-    """Try the arrays of a producer with every consumer, and with interop."""
+def pairs(
+    producer: str, consumers: Collection[str] = PARTIES, cases: Iterable[str] = CASES
+) -> Iterator[Pair]:
+    """Try arrays of a producer with consumers, and with interop."""
     with Worker("docs.dlpack:answer") as worker:
         for consumer, party in installed().items():
             ways = ["from_dlpack"] * party.consumes + ["interop"] * bool(party.to)
-            for by in ways:
-                yield Pair(producer, consumer, by, dict(_outcomes(worker, producer, consumer, by)))
+            for by in ways if consumer in consumers else ():
+                questions = ([producer, consumer, by, case] for case in cases)
+                yield Pair(producer, consumer, by, dict(_outcomes(worker, questions)))
 
 
 def _outcomes(
-    worker: Worker, producer: str, consumer: str, by: str
+    worker: Worker, questions: Iterable[list[str]]
 ) -> Iterator[tuple[str, tuple[str, str]]]:
-    for case in CASES:
-        worker.send([producer, consumer, by, case])
+    for question in questions:
+        worker.send(question)
         try:
             outcome, reason = worker.answer(_PATIENCE)
         except WorkerEnded as end:
             outcome, reason = ENDS, str(end)
         if outcome:
-            yield case, (outcome, reason)
+            yield question[-1], (outcome, reason)
 
 
 def answer(question: list[str], say: Say) -> None:
@@ -268,7 +273,7 @@ def _plain(text: str) -> str:
 
 
 def main() -> None:
-    """Print the tables, or store them."""
+    """Print the tables, or store and draw them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", action="store_true", help=f"write {STORED.name}")
     parser.add_argument("--producer", choices=sorted(PARTIES), help="try this one alone")
@@ -283,6 +288,9 @@ def main() -> None:
     text = page(tried)
     if options.store:
         STORED.write_text(text)
+        shown = outcomes.chosen(tried)
+        outcomes.STORED.write_text(outcomes.table(shown))
+        outcomes.draw(shown, outcomes.PICTURE)
     else:
         print(text)
 
