@@ -253,7 +253,10 @@ class Converter:
         if not plan._warning:
             guarded = chosen is not self or request.dtype is not None
             learnt = lesson(x, spec, plan, request, store.planner, guarded=guarded)
-            if learnt is None and not (chosen.settings or request.like):
+            # Numbers without a dtype get the one that the settings of the target name.
+            is_weak = request.dtype is None and not WEAK.isdisjoint(spec.traits)
+            varies = chosen.settings or (is_weak and chosen.defaults)
+            if learnt is None and not (varies or request.like):
                 learnt = call_lesson(x, spec, plan, source)
         with store.lock:
             if version != store.registry.version:

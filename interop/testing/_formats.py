@@ -74,7 +74,7 @@ _TELLING = ("readonly", "negative_strides", "broadcast", "noncontiguous")
 #: Errors that mean a mistake in a function, not a refusal.
 _MISTAKES = (AttributeError, LookupError, NameError, TypeError)
 #: Traits that a value with a fast key may have.
-_KEYED = frozenset({"grad", "noncontiguous", "fortran", "negative_strides"})
+_KEYED = frozenset({"grad", "noncontiguous", "fortran", "negative_strides", "weak"})
 #: Variants that change the numbers of the value.
 _OTHER_NUMBERS = frozenset({"broadcast", "scalar", "zero_tensor", "meta", "masked", "nested"})
 

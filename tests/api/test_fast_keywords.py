@@ -376,7 +376,7 @@ PLANNED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "list": (
         lambda: [1.0, 2.0],
-        "allow copy dtype forbid python sparse several stream to-copy writable",
+        "allow copy forbid several stream writable",
     ),
     "sparse array": (
         lambda: scipy.sparse.csr_array(np.eye(3)),

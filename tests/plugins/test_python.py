@@ -16,7 +16,6 @@ import scipy.sparse
 import torch
 
 import interop
-from interop._request.keywords import Keywords
 from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
 from tests.cases import together
 
@@ -129,9 +128,10 @@ def test_a_new_default_dtype_counts_at_once() -> None:
         for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16) * 2:
             torch.set_default_dtype(dtype)
             for value in (numbers, numbers[0], 0.1):
-                result = interop.convert(value, to="torch")
-                assert result.dtype == dtype
-                assert torch.equal(result, torch.tensor(value))
+                for keywords in ({}, {"copy": True}):
+                    result = interop.convert(value, to="torch", **keywords)
+                    assert result.dtype == dtype
+                    assert torch.equal(result, torch.tensor(value))
     finally:
         torch.set_default_dtype(previous)
 
@@ -464,23 +464,36 @@ LISTS = [
 ]
 
 
-@pytest.mark.parametrize("to", ["numpy", "torch"])
-def test_nested_lists_are_the_same_cold_and_warm(to: str) -> None:
+@pytest.mark.parametrize(
+    ("to", "keywords"),
+    [
+        ("numpy", {}),
+        ("torch", {}),
+        *(("numpy", {"dtype": dtype}) for dtype in ("float32", "int8", "uint64", "bool")),
+        ("torch", {"dtype": "float64"}),
+        ("numpy", {"copy": True}),
+        ("torch", {"copy": True}),
+        ("python", {}),
+        ("awkward", {}),
+    ],
+    ids=str,
+)
+def test_nested_lists_are_the_same_cold_and_warm(to: str, keywords: dict[str, Any]) -> None:
     """Value, dtype, shape and refusals do not depend on what a process has converted before."""
+
+    def outcome(mine: interop.Interop, numbers: Any) -> Any:
+        try:
+            result = mine.convert(numbers, to=to, **keywords)
+        except interop.InteropError as error:
+            return type(error).__name__, str(error)
+        return repr(result), *(str(getattr(result, name, "")) for name in ("dtype", "shape"))
+
     warm = interop.Interop()
+    plain = [[[1.0]], [[1]], [[True]], [[1j]], [1.0], 2.0]
     for _ in range(3):
-        for plain in ([[1.0]], [[1]], [[True]], [[1j]], [1.0], 2.0):
-            warm.convert(plain, to=to)
-    for numbers in LISTS:
-        outcomes = []
-        for mine in (interop.Interop(), warm):
-            try:
-                result = mine.convert(numbers, to=to)
-                outcomes.append((repr(result), str(result.dtype), tuple(result.shape)))
-            except interop.InteropError as error:
-                outcomes.append((type(error).__name__, str(error)))
-        assert outcomes[0] == outcomes[1], numbers
-    assert warm._converters.converter(Keywords(to)).fast[list] is not None
+        outcomes = {str(numbers): outcome(warm, numbers) for numbers in (*plain, *LISTS)}
+    cold = {str(numbers): outcome(interop.Interop(), numbers) for numbers in (*plain, *LISTS)}
+    assert outcomes == cold
 
 
 RANGES = [

@@ -78,7 +78,7 @@ def _formats() -> Iterable[Format]:
             # The type of a result depends on the array: a number, a list, or a list of lists.
             target_types=(),
             aliases=("list",),
-            advanced=Advanced(not_recoverable={"dtype", "shape"}),
+            advanced=Advanced(not_recoverable={"dtype", "shape"}, fast_key=fast_key),
         ),
         Format(
             "python.arrays",

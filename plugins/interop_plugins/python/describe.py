@@ -23,6 +23,7 @@ from .numbers import (
     describe_number,
     describe_numbers,
     element_types,
+    key_of_numbers,
     no_arrays,
     numpy_dtype,
 )
@@ -68,7 +69,10 @@ def describe(value: Nested, *, depth: int = 0) -> Spec:
 
 
 def fast_key(value: Sequence[Any]) -> tuple[object, ...] | None:
-    """Return what tells one sequence of plain arrays of one type and shape from another."""
+    """Return what tells numbers, or plain arrays of one type and shape, from others in lists."""
+    numbers = key_of_numbers(value)
+    if numbers is not None or not isinstance(value, (list, tuple)):
+        return numbers
     kind = next(map(type, value), object)
     key_of = _keys.get(kind) or _key_of(kind)
     key = None if key_of is None else key_of(value[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import Context
 from functools import cache, lru_cache
 from itertools import chain
@@ -63,6 +63,8 @@ UNTYPED = frozenset({"untyped"})
 _PLAIN = {int: "lq", float: "d", bool: "?", complex: "D"}
 #: Types of the rows of a nested list, and how deep such lists are nested in practice.
 _LISTS, _DEEPEST = {list}, 4
+#: Types of sequences that hold their elements.
+_ROWS = frozenset({list, tuple})
 #: NumPy's dtypes from bool to float64 have smaller numbers.
 ODD_NUMBERS = 13
 
@@ -115,6 +117,28 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     import numpy as np
 
     return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def key_of_numbers(value: Any) -> tuple[object, ...] | None:
+    """Return what tells numbers of one type, one alone or in lists, from others; None of others.
+
+    The rows have one length, and int64 holds every integer.
+    """
+    leaves: Sequence[Any] = (value,)
+    axes, kind = 0, type(value)
+    while kind in _ROWS and axes < _DEEPEST:
+        if axes and (
+            [*map(type, leaves)].count(kind) < len(leaves) or len({*map(len, leaves)}) > 1
+        ):
+            return None
+        leaves = [*chain.from_iterable(leaves)] if axes else value
+        kind, axes = type(leaves[0]) if leaves else object, axes + 1
+    if kind not in _PLAIN or [*map(type, leaves)].count(kind) < len(leaves):
+        return None
+    if kind is int and not -(2**63) <= min(leaves) <= max(leaves) < 2**63:
+        return None
+    nbytes = _NUMBERS[kind][1] * len(leaves)
+    return kind, axes, nbytes.bit_length() >> 1  # its `size_class`
 
 
 def _are_weak(value: Nested, array: Array) -> bool:
@@ -319,7 +343,8 @@ def _numpy() -> ModuleType:
 
 def to_numpy(value: Nested) -> Array:
     """Return a number or nested lists as an array that holds every number exactly."""
-    return _array(value)
+    array: Array = numpy_fast_path(value)
+    return _array(value) if array is NotImplemented else array
 
 
 def numpy_fast_path(value: Any, *, default_dtype: Callable[[str], str] | None = None) -> Any:
@@ -403,7 +428,7 @@ def to_dtype(value: Nested, *, dtype: str) -> Array:
     RefusedError
         An integer does not fit, for which NumPy and torch raise an OverflowError.
     """
-    array, target = _array(value), numpy_dtype(dtype)
+    array, target = to_numpy(value), numpy_dtype(dtype)
     result: Array
     if array.dtype == object:
         result = cast_objects(array, target)
