@@ -62,8 +62,19 @@ numpydoc_xref_param_type = False
 
 def setup(app: Sphinx) -> None:
     """Write the page of the graph when the others are written."""
+    app.connect("autodoc-process-docstring", examples_first)
     app.connect("doctree-read", index_keywords)
     app.connect("build-finished", write_graph)
+
+
+def examples_first(*arguments: list[str]) -> None:
+    """Move the example of a docstring, as numpydoc has written it, in front of the parameters."""
+    *_, lines = arguments
+    head, rubric, example = "\n".join(lines).partition(".. rubric:: Examples\n")
+    fields = re.search(r"^:(?:Parameters|Returns|Yields|Raises):", head, re.MULTILINE)
+    if rubric and fields:
+        at = fields.start()
+        lines[:] = f"{head[:at]}\n{example.strip()}\n\n{head[at:]}".split("\n")
 
 
 def index_keywords(_: Sphinx, page: document) -> None:

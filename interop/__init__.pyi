@@ -4,9 +4,19 @@
 >>> interop.convert([1.0, 2.0], to="numpy")
 array([1., 2.])
 
-The functions here are the methods of one `Interop`, which holds all state. Names are imported when
-they are first used (as SPEC 1 of Scientific Python recommends), so that ``import interop`` costs
-next to nothing. The stub beside this file is the only list of them.
+======================== =============================================================
+``convert(x, to)``       an array of another framework; shared memory where possible
+``plan(x, to)``          the route that `convert` would take, and what it does
+``convert_tree(x, to)``  the same for all arrays in a dict, list, dataclass, pytree …
+``accepts(to)``          makes a function take arrays of every framework
+``converter(to)``        a function for calls that are alike
+``policy``, ``trace``    for a block: what is permitted; what has happened
+``formats()``            what can be converted; ``plugins()`` and ``conversions()``, too
+======================== =============================================================
+
+``help(interop.convert)`` has the keywords. The functions are the methods of one `Interop`, which
+holds all state. Names are imported when they are first used (as SPEC 1 of Scientific Python
+recommends), so that ``import interop`` costs next to nothing. The stub beside this file lists them.
 """
 
 # Every public name and where it lives: `__init__.py` reads these lines, too.

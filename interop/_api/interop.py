@@ -68,7 +68,8 @@ class Interop:
 
     Examples
     --------
-    >>> mine = Interop()
+    >>> import interop
+    >>> mine = interop.Interop()
     >>> mine.convert([1, 2, 3], to="numpy")
     array([1, 2, 3])
     """
@@ -194,11 +195,10 @@ class Interop:
 
         Examples
         --------
-        >>> import numpy as np
-        >>> mine = Interop()
-        >>> mine.convert(np.arange(3), to="python")
+        >>> import interop, numpy as np
+        >>> interop.convert(np.arange(3), to="python")
         [0, 1, 2]
-        >>> mine.convert([1, 2], to="numpy", dtype="float32")
+        >>> interop.convert([1, 2], to="numpy", dtype="float32")
         array([1., 2.], dtype=float32)
         """
         keywords = Keywords(to, like, dtype, device, copy, out, allow, forbid, order, stream)
@@ -241,7 +241,8 @@ class Interop:
 
         Examples
         --------
-        >>> to_floats = Interop().converter("numpy", dtype="float32")
+        >>> import interop
+        >>> to_floats = interop.converter("numpy", dtype="float32")
         >>> to_floats([1, 2])
         array([1., 2.], dtype=float32)
         """
@@ -328,12 +329,11 @@ class Interop:
 
         Examples
         --------
-        >>> import numpy as np
-        >>> mine = Interop()
+        >>> import interop, numpy as np
         >>> batch = {"pixels": [np.ones(2), np.ones(1)], "ids": np.arange(2), "split": "train"}
-        >>> mine.convert_tree(batch, to="numpy", dtype="float32")["pixels"]
+        >>> interop.convert_tree(batch, to="numpy", dtype="float32")["pixels"]
         [array([1., 1.], dtype=float32), array([1.], dtype=float32)]
-        >>> mine.convert_tree(batch, to="numpy", dtype="float32")["ids"]
+        >>> interop.convert_tree(batch, to="numpy", dtype="float32")["ids"]
         array([0, 1])
         """
         given = Keywords(to, like, dtype, device, copy, None, allow, forbid, order, stream)
@@ -408,11 +408,10 @@ class Interop:
 
         Examples
         --------
-        >>> mine = Interop()
-        >>> @mine.accepts("numpy")
+        >>> import interop, torch
+        >>> @interop.accepts("numpy")
         ... def centred(x):
         ...     return x - x.mean()
-        >>> import torch
         >>> centred(torch.tensor([1.0, 3.0]))
         tensor([-1.,  1.])
         """
@@ -468,9 +467,9 @@ class Interop:
 
         Examples
         --------
-        >>> mine = Interop()
-        >>> spec = mine.make_spec("torch", "float32", device="cuda:0", shape=(3,))
-        >>> mine.plan(spec, to="numpy").effects
+        >>> import interop
+        >>> spec = interop.make_spec("torch", "float32", device="cuda:0", shape=(3,))
+        >>> interop.plan(spec, to="numpy").effects
         frozenset({'transfer'})
         """
         self._registry.loader.load_all()
@@ -500,6 +499,12 @@ class Interop:
             A producer's memory is not as the protocol demands.
         PluginError
             The `describe` of a plugin failed, or no plugin is installed.
+
+        Examples
+        --------
+        >>> import interop, numpy as np
+        >>> print(interop.spec(np.ones((2, 3))))
+        numpy float64 2x3 on cpu
         """
         return self._registry.recognition.describe(x)
 
@@ -536,7 +541,8 @@ class Interop:
 
         Examples
         --------
-        >>> Interop().make_spec("torch", "bf16", device="cuda:0", shape=(4096, 4096)).nbytes
+        >>> import interop
+        >>> interop.make_spec("torch", "bf16", device="cuda:0", shape=(4096, 4096)).nbytes
         33554432
         """
         registry = self._registry.loaded()
@@ -561,6 +567,12 @@ class Interop:
         ------
         PluginError
             No plugin is installed, not even interop's own.
+
+        Examples
+        --------
+        >>> import interop
+        >>> [d.name for d in interop.formats() if d.format.framework == "jax"]
+        ['jax', 'jax.ref', 'jax.bcoo', 'jax.bcsr']
         """
         registry = self._registry.loaded()
         return Listing(
@@ -583,6 +595,13 @@ class Interop:
         ------
         PluginError
             As for `formats`.
+
+        Examples
+        --------
+        >>> import interop
+        >>> ends = [d.conversion[:2] for d in interop.conversions()]
+        >>> ("torch", "numpy") in ends
+        True
         """
         registry = self._registry.loaded()
         sources = registry.sources
@@ -612,6 +631,12 @@ class Interop:
         ------
         PluginError
             As for `formats`.
+
+        Examples
+        --------
+        >>> import interop
+        >>> [plugin.state for plugin in interop.plugins() if plugin.name == "numpy"]
+        ['loaded']
         """
         return Listing(self._registry.loaded().loader.plugins)
 
@@ -674,7 +699,8 @@ class Interop:
 
         Examples
         --------
-        >>> mine = Interop()
+        >>> import interop
+        >>> mine = interop.Interop()  # what is registered in the package is there for all
         >>> @mine.conversion("numpy", "mylib", effects={"copy"})
         ... def numpy_to_mylib(array): ...
         >>> [d.state for d in mine.conversions() if d.conversion.target == "mylib"]

@@ -103,7 +103,8 @@ def free_staging_buffers() -> None:
 
     Examples
     --------
-    >>> free_staging_buffers()
+    >>> import interop
+    >>> interop.free_staging_buffers()
     """
     _ring.clear()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pydoc
+import re
 from html import escape
 from html.parser import HTMLParser
 from typing import Any
@@ -157,3 +159,14 @@ def test_the_instance_and_its_functions_say_what_they_are() -> None:
         assert name in text
         assert "_" not in text.replace("convert_tree", "")
         assert getattr(interop, name).__name__ == name
+
+
+def test_help_on_the_package_is_short_and_names_convert_first() -> None:
+    """It fits two screens, although the package has all its names for ``import *``."""
+    lines = pydoc.plain(pydoc.render_doc(interop)).splitlines()
+    assert len(lines) < 80
+    functions = [line for line in lines if re.match(r" +``\w+", line)]
+    assert functions[0].lstrip().startswith("``convert(")
+    names: dict[str, object] = {}
+    exec("from interop import *", names)
+    assert {"convert", "Interop", "Spec"} <= names.keys()

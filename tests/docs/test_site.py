@@ -59,6 +59,19 @@ def test_every_link_inside_leads_somewhere() -> None:
     assert broken == []
 
 
+def test_each_function_begins_with_an_example() -> None:
+    """On the page of the functions an example that runs as it stands precedes the parameters."""
+    text = (Path(SITE) / "reference" / "interop.html").read_text("utf-8")
+    functions = re.findall(r'<dl class="py function">.*?</dd></dl>', text, re.DOTALL)
+    names = [match[1] for f in functions if (match := re.search(r'id="interop\.(\w+)"', f))]
+    assert {"convert", "plan", "accepts", "policy", "trace", "formats"} <= {*names}
+    for name, function in zip(names, functions, strict=True):
+        plain = re.sub(r"<[^>]*>", "", function)
+        assert "\n>>> import interop" in plain.replace("&gt;", ">"), name
+        example, fields = function.find("&gt;&gt;&gt; "), function.find("field-list")
+        assert 0 < example < (fields if fields > 0 else len(function)), name
+
+
 def test_the_graph_can_be_clicked_through_inside_its_page(browser: Browser, tmp_path: Path) -> None:
     """In the page of the documentation, two clicks show the route from torch to NumPy."""
     browser.open(Path(SITE) / "reference" / "graph.html")
