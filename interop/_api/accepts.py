@@ -81,10 +81,11 @@ def accepting(calls: Calls) -> Callable[..., Value]:
     @wraps(function)
     def accepted(*args: Any, **kwargs: Any) -> Value:
         # This is the whole overhead if no argument needs converting.
-        if calls.block.get() is None:
+        innermost = calls.block.get()
+        if innermost is None or not innermost.traces:
             is_alone = len(args) == 1 and not kwargs
             types = type(args[0]) if is_alone else (*map(type, args), *map(type, kwargs.values()))
-            flat = calls.flat.get(types)
+            flat = calls.flat.get(types if innermost is None else (innermost.policy, types))
             if flat is not None:
                 if not flat.converted:
                     result = function(*args, **kwargs)
@@ -274,8 +275,8 @@ class Calls:
         self._may_cut = "detach" in effect_names(keywords.allow, "allow")
         self._is_method = next(iter(_parameters(function)), None) in {"self", "cls"}
         self._has_one_request = not (grad or isinstance(keywords.dtype, Mapping))
-        #: By the types of the arguments.
-        self.flat: dict[type | tuple[type, ...], _Flat] = {}
+        #: By the types of the arguments, in a block by its policy as well.
+        self.flat: dict[Any, _Flat] = {}
         converters.used(self)
 
     def forget(self) -> None:
@@ -434,7 +435,9 @@ class Calls:
         Elsewhere the devices of both are compared.
         """
         registry, kind = self.registry, type(caller.array)
-        if block.get() is not None or caller.format.name not in registry.attainable:
+        innermost = block.get()
+        is_traced = innermost is not None and innermost.traces
+        if is_traced or caller.format.name not in registry.attainable:
             return
         version = registry.version
         converter = self._converters.converter(self._keywords)
@@ -457,7 +460,8 @@ class Calls:
         flat = _Flat(converted, path, next(own, None), arrays[0], back, not is_on_host, {})
         with self._converters.lock:
             if version == registry.version:
-                self.flat[types[0] if is_alone else types] = flat
+                key: Any = types[0] if is_alone else types
+                self.flat[key if innermost is None else (innermost.policy, key)] = flat
 
 
 def _staying(converter: Converter, kind: type) -> Any:

@@ -198,16 +198,18 @@ def small_first(full: _Function) -> _Function:
     ) -> Value:
         try:
             key: Any = None
+            innermost = _innermost()
             if (
                 type(tree) in _CONTAINERS
                 and len(tree) <= _FEW
                 and not excess
-                and _innermost() is None
+                and (innermost is None or not innermost.traces)
             ):
-                if not keywords:
+                if innermost is None and not keywords:
                     key = to
                 elif keywords.keys() <= _TREE and type(keywords.get("copy")) in _COPIES:
-                    key = (convert_tree, to, *keywords.items())
+                    policy = innermost and innermost.policy
+                    key = (convert_tree, policy, to, *keywords.items())
             if key is None:
                 args = (self,) if tree is _NONE else (self, tree, to)
                 return full(*args, *excess, **keywords)

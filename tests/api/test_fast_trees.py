@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import torch
 
 import interop
 from interop import Interop
+from interop._api import accepts, leaves
 from interop.errors import InteropError, RefusedError
 from tests.api.test_fast_keywords import STRANGE, facts
 from tests.toys import forget
@@ -86,6 +89,46 @@ def test_a_policy_holds_in_a_warm_tree(warm: Interop) -> None:
             warm.convert_tree([labelled], to="numpy")
         with pytest.raises(RefusedError):
             total(labelled)
+
+
+def test_what_is_learnt_in_a_block_serves_calls_in_blocks_of_its_policy_alone(
+    warm: Interop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Warm trees and arguments take the short way in a block, too, and each block has its own."""
+    series, grad = pd.Series([1.0, 2.0], index=["a", "b"]), torch.ones(2, requires_grad=True)
+    same = warm.accepts("numpy", allow="detach")(lambda x: x)
+    calls: list[Callable[[], Any]] = [
+        lambda: warm.convert_tree([series], to="numpy"),
+        lambda: warm.convert_tree({"x": series}, to="numpy", dtype="float64"),
+        lambda: warm.convert_tree([grad], to="numpy"),
+        lambda: same(grad),
+    ]
+    refused = {"drop_labels": {0, 1}, "detach": {2}, "transfer": set()}
+    for _ in range(3):
+        for forbidden, numbers in refused.items():
+            with interop.policy(forbid=forbidden):
+                for number, call in enumerate(calls):
+                    with pytest.raises(RefusedError) if number in numbers else nullcontext():
+                        call()
+        for call in calls:
+            call()
+    tensor = torch.ones(2)
+    plain: list[Callable[[], Any]] = [
+        lambda: warm.convert_tree([tensor], to="numpy"),
+        lambda: warm.convert_tree([tensor], to="numpy", copy=False),
+        lambda: same(tensor),
+    ]
+    with interop.policy(forbid="transfer"):
+        for call in plain * 3:
+            call()
+        for owner, name in ((leaves.Trees, "converted"), (accepts.Calls, "planned")):
+            monkeypatch.setattr(owner, name, None)
+        for call in plain:
+            call()
+    with interop.policy(forbid="copy"):
+        for call in plain:
+            with pytest.raises(TypeError):  # the long way, which is gone
+                call()
 
 
 def test_a_trace_sees_every_array_of_a_warm_tree(warm: Interop) -> None:
