@@ -28,7 +28,7 @@ _OUT = {"out"}
 #: The keyword that a hand-off takes.
 _STREAM = {"stream"}
 #: The keywords that the function does not name.
-_OTHERS = {"out", "allow", "forbid", "order", "stream"}
+_OTHERS = {*Keywords._fields} - {"to", "like", "dtype", "device", "copy"}
 #: The keywords that take objects, which cannot be looked up.
 _UNKEYED = frozenset({"out", "stream"})
 #: The types of the words for ``copy=``; 1 equals True.
