@@ -237,7 +237,7 @@ class Advanced(NamedTuple):
         with equal keys have equal specs, but for their lengths and for `nbytes`, whose
         `size_class` is the same. None for a value that has any trait other than ``grad``,
         ``noncontiguous``, ``fortran``, ``negative_strides`` and ``weak``, which have keys of their
-        own. Values that have an `address` have a `dtype`, too.
+        own, as all traits of tables have. Values that have an `address` have a `dtype`, too.
     address : callable or None
         ``address(value) -> int`` of the first element, in bytes, where that takes less time than
         `Format.memory`. If formats share a type, it answers 0 or raises RuntimeError for the values

@@ -268,8 +268,11 @@ def cast_digits(words: Value, scale: int, dtype: Any, nulls: Value | None = None
         digits = np.where(nulls, 0, digits)
         signs = np.where(nulls[:, np.newaxis], 0, signs)
     most = 18 if dtype.kind in "iu" else 22
-    is_long = dtype.name in {"longdouble", "clongdouble", "float128", "complex256"}
-    if is_long or not 0 <= scale <= most or (signs != (digits < 0)[:, np.newaxis] * -1).any():
+    if (
+        dtype.char in "gG"
+        or not 0 <= scale <= most
+        or (signs.size and (signs != (digits < 0)[:, np.newaxis] * -1).any())
+    ):
         return None
     if dtype == np.bool_:
         return digits != 0
@@ -284,7 +287,7 @@ def cast_digits(words: Value, scale: int, dtype: Any, nulls: Value | None = None
         wide = digits / 10.0**scale
     if misfit(wide, dtype_name(dtype)):
         return None
-    numbers = checked_cast(wide, dtype)
+    numbers = wide if wide.dtype == dtype else checked_cast(wide, dtype)
     if nulls is not None:
         numbers[nulls] = null_number(dtype)
     return numbers

@@ -118,8 +118,8 @@ GATHER_COLUMNS = Cost(3e-5, 1e9)
 #: The cost of a table whose columns are shared, or of which some are copied. Each column takes as
 #: long as many of its bytes, so that this lies between a few long ones and many short ones.
 SHARE_COLUMNS = Cost(4e-4, 1e11, 5e8)
-#: The cost of looking at every object or decimal.
-_OBJECTS = Cost(3e-5, 5e7)
+#: The cost of looking at every object.
+OBJECTS = Cost(3e-5, 5e7)
 
 
 def gathered(
@@ -131,6 +131,7 @@ def gathered(
     filled: Set[str] | None = None,
     adds: Set[str] | None = None,
     cost: Cost = GATHER,
+    untyped_cost: Cost = OBJECTS,
 ) -> Iterator[Conversion]:
     """Yield the conversions that write the numbers of columns into a new array of NumPy's.
 
@@ -151,7 +152,7 @@ def gathered(
         The dtypes in which nulls are filled. None: all that NumPy holds.
     adds : set of str or None
         The traits of the result. None: that of Fortran order, of a table.
-    cost : Cost
+    cost, untyped_cost : Cost
     """
     carries, kind = frozenset(source.carries), source.name.rpartition(".")[2]
     if adds is None:
@@ -166,7 +167,7 @@ def gathered(
         yield write(requires=_SCATTERED, result=own, name=f"gather_{kind}")
     yield fill(requires=_MASKED, name=f"fill_{kind}_nulls")
     if carries >= _UNTYPED:
-        held = partial(write, result=Result(dtypes=_HELD), cost=_OBJECTS)
+        held = partial(write, result=Result(dtypes=_HELD), cost=untyped_cost)
         yield held(requires=_UNTYPED, name=f"cast_{kind}_of_objects")
         nulls = _UNTYPED | _MASKED
         yield held(requires=nulls, effects=losing, name=f"fill_{kind}_nulls_of_objects")

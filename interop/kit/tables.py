@@ -22,6 +22,7 @@ from .columns import (
     FORTRAN_ORDER,
     GATHER,
     GATHER_COLUMNS,
+    OBJECTS,
     common_dtype,
     gathered,
     streamed,
@@ -56,6 +57,7 @@ def column_formats(
     arrow: Mapping[str, Any] | None = None,
     filled: Set[str] | None = None,
     cost: Cost = GATHER_COLUMNS,
+    untyped_cost: Cost = OBJECTS,
     **fields: Any,
 ) -> list[Declaration]:
     """Return what makes a framework of a library of tables, from what reads one of its columns.
@@ -102,6 +104,8 @@ def column_formats(
         The dtypes in which nulls are filled. None: all that NumPy holds.
     cost : Cost
         How long it takes to write the columns of a table.
+    untyped_cost : Cost
+        How long it takes to write decimals or objects.
     **fields
         Fields of the `Format` that is made for tables (``name=``, ``install=``), in place of what
         is derived; ``name=``, ``requires=`` and ``install=`` count for columns, too.
@@ -137,7 +141,9 @@ def column_formats(
     for vector in series:
         assert isinstance(vector, Format)
         masked = reader.vector_with_nulls
-        made += gathered(vector, reader.vector, with_nulls=masked, filled=filled)
+        made += gathered(
+            vector, reader.vector, with_nulls=masked, filled=filled, untyped_cost=untyped_cost
+        )
     for format_ in tables:
         made += gathered(
             format_,
@@ -147,6 +153,7 @@ def column_formats(
             filled=filled,
             adds=EMPTY if reader.by_rows else FORTRAN_ORDER,
             cost=cost,
+            untyped_cost=untyped_cost,
         )
     return [*series, *tables, *made]
 

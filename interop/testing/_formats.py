@@ -484,7 +484,7 @@ class _Format:
             if key is None or not self._registry.recognition.is_plain(kind, self._format):
                 continue
             other = specs.setdefault((kind, key), spec)
-            is_odd = bool(spec.traits - _KEYED)
+            is_odd = bool(spec.traits - _KEYED) and not self._format.is_table
             problem = f"gives {spec} a key, although it is not plain" if is_odd else ""
             if spec_class(other) != spec_class(spec):
                 problem = f"gives {other} and {spec} the same key"

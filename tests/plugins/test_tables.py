@@ -607,3 +607,43 @@ def test_a_series_of_lists_of_text_is_refused_with_what_takes_it(target):
     with pytest.raises(RefusedError, match=r"pyarrow\.array\(x\).*polars\.from_pandas\(x\)"):
         interop.convert(series, to=target)
     assert pa.array(series).to_pylist() == pl.from_pandas(series).to_list() == series.tolist()
+
+
+# ---------------------------------------------------------------------- warm calls
+
+#: What a warm call must see of a table, each with a keyword under which it is refused.
+SEEN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "nulls": ({"a": [1, None], "b": [0.5, 1.5]}, {}),
+    "a number that does not fit": ({"a": [1, 2**53 + 1], "b": [0.5, 1.5]}, {}),
+    "names": ({"a": [1, 2], "b": [0.5, 1.5]}, {"forbid": {"drop_labels"}}),
+    "text": ({"a": [1, 2], "b": ["x", "y"]}, {}),
+}
+
+
+@pytest.mark.parametrize("library", TABLES)
+@together("fact", SEEN)
+def test_a_warm_call_sees_what_another_table_has(library: str, fact: str) -> None:
+    """What plain tables have taught is no answer for a table with nulls, names or text."""
+    columns, keywords = SEEN[fact]
+    plain = {"0": [1, 2], "1": [0.5, 1.5]}
+    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow.table": pa.table}[library]
+    odd = make(columns)
+    if library == "pandas" and fact == "nulls":
+        odd["a"] = odd["a"].astype("Int64")
+    for _ in range(3):
+        array = interop.convert(make(plain), to="numpy", **keywords)
+        assert array.tolist() == [[1, 0.5], [2, 1.5]]
+    for _ in range(2):
+        with pytest.raises(RefusedError):
+            interop.convert(odd, to="numpy", **keywords)
+    assert interop.convert(make(plain), to="numpy", **keywords).tolist() == [[1, 0.5], [2, 1.5]]
+
+
+def test_a_warm_call_without_a_copy_sees_chunks() -> None:
+    """A table in chunks is not taken for one that is shared whole."""
+    whole = pl.DataFrame({"a": [1, 2], "b": [0.5, 1.5]})
+    for _ in range(3):
+        interop.convert(whole, to="pandas", copy=False)
+    for _ in range(2):
+        with pytest.raises(RefusedError, match="copy"):
+            interop.convert(pl.concat([whole, whole], rechunk=False), to="pandas", copy=False)

@@ -230,7 +230,9 @@ def _formats() -> Iterable[Format]:
             ndims={2},
             exports={"arrow_c_stream": _NUMBERS - COMPLEX},
             # pandas' own export makes nulls of NaN.
-            advanced=Advanced(export={"arrow_c_stream": tables.to_table}),
+            advanced=Advanced(
+                export={"arrow_c_stream": tables.to_table}, fast_key=describe.frame_fast_key
+            ),
         ),
         common(
             "pandas.rows",

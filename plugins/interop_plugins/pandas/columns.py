@@ -14,7 +14,7 @@ from interop.kit import (
     real_part,
 )
 
-from .describe import chunks_of, is_arrow, is_sparse, is_untyped, number_name, storage
+from .describe import chunks_of, has_nulls, is_arrow, is_sparse, is_untyped, number_name, storage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,7 +83,7 @@ def nulls(chunk: Chunk) -> Array | None:
     if isinstance(chunk, np.ndarray):
         return None
     if hasattr(chunk, "_mask"):
-        return chunk._mask if chunk._mask.any() else None
+        return chunk._mask if has_nulls(chunk) else None
     return chunk.is_null().to_numpy(zero_copy_only=False) if chunk.null_count else None
 
 

@@ -18,11 +18,18 @@ def present(value: Labelled) -> bool:
     import pandas as pd
 
     if isinstance(value, pd.DataFrame):
-        is_named = not _is_default(value.columns) and not are_numbered(list(value.columns))
-        return is_named or not _is_default(value.index) or bool(value.attrs)
+        return _are_named(value.columns) or not _is_default(value.index) or bool(value.attrs)
     if isinstance(value, pd.Series):
         return not _is_default(value.index) or value.name is not None or bool(value.attrs)
     return isinstance(value, pd.Index) and value.name is not None
+
+
+def _are_named(columns: pd.Index) -> bool:
+    """Tell whether columns have names other than their numbers."""
+    if _is_default(columns):
+        return False
+    # Most names are told by the first; to list those of many columns takes long.
+    return bool(len(columns)) and not (are_numbered([columns[0]]) and are_numbered([*columns]))
 
 
 def _are_of_rows(value: Labelled, like: Labelled) -> bool:

@@ -120,6 +120,7 @@ def interop_declarations() -> Iterable[Declaration]:
                 "adopt": tables.adopt,
             },
             cost=_COLUMNS,
+            untyped_cost=_COLUMNS,
         ),
         lists,
         *_views(),
@@ -171,6 +172,7 @@ def _formats() -> list[Format]:
             advanced=Advanced(
                 export={"arrow_c_stream": tables.to_pyarrow},
                 offers={"arrow_c_stream": tables.offer},
+                fast_key=describe.frame_fast_key,
             ),
         ),
         common(

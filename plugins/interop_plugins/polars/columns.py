@@ -92,7 +92,7 @@ def _decimals(frame: pl.DataFrame, dtype: np.dtype[Any]) -> Array | None:
 
 
 def _null_count(frame: pl.DataFrame) -> int:
-    return sum(column.null_count() for column in frame.get_columns())
+    return sum(frame.null_count().row(0)) if frame.width else 0
 
 
 def stack(frame: pl.DataFrame, *, dtype: str) -> Any:

@@ -12,6 +12,8 @@ from interop.errors import UnknownValueError
 from interop.kit import EMPTY, INTEGERS, REALS, common_dtype, extents, words_of_columns
 from interop.plugin import Spec, itemsize
 
+from . import labels
+
 if TYPE_CHECKING:
     import polars as pl
     from polars.datatypes import DataTypeClass
@@ -224,6 +226,24 @@ def to_arrays(series: pl.Series) -> pl.Series:
 
     *_, elements = _levels(series.dtype)
     return series.cast(pl.Array(elements, cast("tuple[int, ...]", _lengths(series))))
+
+
+def frame_fast_key(frame: pl.DataFrame | pl.LazyFrame) -> tuple[object, ...] | None:
+    """Return what tells one DataFrame from another: all that its spec says, and reads of columns.
+
+    Whether columns of one dtype are one block, and what is in lists, is told by others.
+    """
+    import polars as pl
+
+    if isinstance(frame, pl.LazyFrame):
+        return None
+    facts = {(c.dtype, c.n_chunks() == 1, not c.null_count()) for c in frame.get_columns()}
+    dtypes = {dtype for dtype, *_ in facts}
+    is_plain = len(dtypes) > 1 or all(dtype.is_decimal() for dtype in dtypes)
+    if frame.width < 2 or not is_plain or any(dtype.is_nested() for dtype in dtypes):
+        return None
+    rows, columns = frame.shape
+    return frozenset(facts), labels.present(frame), (rows * columns).bit_length() >> 1
 
 
 # ---------------------------------------------------------------------- kinds of columns

@@ -86,8 +86,8 @@ _NUMBER_ARRAYS = tuple(
     f"pyarrow:{name}Array" for name in ("HalfFloat", "Float", "Double", *_INTEGER_NAMES)
 )
 
-#: The cost of looking at every decimal.
-_OBJECTS = Cost(3e-5, 5e7)
+#: The cost of casting decimals, most of which have few digits.
+_DECIMALS = Cost(3e-5, 1e9)
 
 #: The casts that make numbers of elements of other types, by the beginnings of Arrow's names.
 _COUNTED = "cast the column (x.cast('int64') counts its units from 1970 or midnight on)."
@@ -133,6 +133,7 @@ def interop_declarations() -> Iterable[Declaration]:
                 "adopt": tables.adopt,
             },
             cost=Cost(2e-5, 1e9),
+            untyped_cost=Cost(2e-5, 1e9),
         ),
         *_conversions(),
         DtypeNames("pyarrow:DataType", dtype_name),
@@ -160,8 +161,8 @@ def _array_formats() -> Iterable[Format]:
     cast = partial(Cast, dense.cast_with_nulls, adds=_IMMUTABLE)
     casts = (
         cast(requires=_MASKED, cost=Cost(1e-5, 4e9)),
-        cast(requires=UNTYPED, drops=UNTYPED, cost=_OBJECTS),
-        cast(requires=UNTYPED | _MASKED, drops=UNTYPED, cost=_OBJECTS),
+        cast(requires=UNTYPED, drops=UNTYPED, cost=_DECIMALS),
+        cast(requires=UNTYPED | _MASKED, drops=UNTYPED, cost=_DECIMALS),
     )
     yield flat(
         "pyarrow",
@@ -292,7 +293,10 @@ def _other_formats() -> Iterable[Format]:
             labels=Labels(tables.are_named, tables.named),
             samples=Samples(make=sample),
             exports={"arrow_c_stream": DTYPES},
-            advanced=Advanced(offers={"arrow_c_stream": tables.offer} if name == "table" else {}),
+            advanced=Advanced(
+                offers={"arrow_c_stream": tables.offer} if name == "table" else {},
+                fast_key=tables.fast_key,
+            ),
         )
 
 
@@ -398,7 +402,7 @@ def _decimals_to_numpy() -> Iterable[Conversion]:
                 changes=DTYPE,
                 result=Result(dtypes=_HELD),
                 effects=effects,
-                cost=_OBJECTS,
+                cost=_DECIMALS,
                 name="cast_decimals_and_fill_nulls" if nulls else "cast_decimals",
             )
 

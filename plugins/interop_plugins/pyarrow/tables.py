@@ -197,6 +197,19 @@ def _describe_columns(name: str, table: Columns) -> Spec:
     return Spec(name, dtype, location, table.shape, traits, nbytes)
 
 
+def fast_key(table: Columns) -> tuple[object, ...] | None:
+    """Return what tells one table of several columns of numbers from another."""
+    ids = [type_.id for type_ in table.schema.types]
+    if len(ids) < 2 or not number_types().keys() >= {*ids} or not table.is_cpu:
+        return None
+    facts = {
+        (number, getattr(column, "num_chunks", 1) == 1, not column.null_count)
+        for number, column in zip(ids, table.columns, strict=True)
+    }
+    size = (table.num_rows * table.num_columns).bit_length() >> 1
+    return frozenset(facts), are_named(table), table.schema.metadata is None, size
+
+
 def _traits_of_others(others: set[str]) -> frozenset[str]:
     """Return the traits of columns that are no numbers; decimals may be."""
     if others and all("untyped" in traits_of(other) for other in others):
