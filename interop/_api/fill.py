@@ -49,7 +49,9 @@ class Fills:
         x = registry.recognition.opened(x)
         spec = registry.recognition.describe(x)
         target = registry.formats[out_spec.format]
-        _check_writable(target, out, out_spec)
+        own = registry.recognition.format_of(out)
+        # What is read by a protocol is described as what it gives.
+        _check_writable(target if own.protocol is None else own, out, out_spec)
         if "unknown_shape" in spec.traits:  # until it is computed
             x = self._converter(out_spec, None, None, keywords).convert(x, keywords)
             spec = registry.recognition.describe(x)

@@ -328,14 +328,16 @@ def is_array(registry: Registry, value: Value) -> bool:
 
     Python's own numbers, strings, bytes and lists are values or containers there, although one of
     them alone can be converted. The same goes for types derived from these. A mapping is several
-    arrays.
+    arrays, unless it is a dict of elements by their places, as SciPy has.
     """
-    if type(value).__module__ == "builtins" or isinstance(value, Mapping):
+    is_mapping = isinstance(value, Mapping)
+    if type(value).__module__ == "builtins" or (is_mapping and not isinstance(value, dict)):
         return False
     try:
-        return _are_of_arrays(registry.recognition.format_of(value).types)
+        format_ = registry.recognition.format_of(value)
     except UnknownValueError:
         return False
+    return _are_of_arrays(format_.types) and not (is_mapping and format_.protocol)
 
 
 def is_list_of_numbers(registry: Registry, value: Value) -> bool:

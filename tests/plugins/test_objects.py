@@ -308,6 +308,23 @@ def test_lists_of_decimals_and_fractions_become_the_dtype(value: Any, expected: 
         interop.convert([Decimal(1), float("inf")], to="numpy", dtype="int8")
 
 
+@together("name", ["__array__", "__array_interface__", "__dlpack__"])
+def test_an_object_that_is_read_by_a_protocol_is_no_out(name: str) -> None:
+    """What it gives may be a copy, so it is refused before anything is converted."""
+    array = np.zeros(2)
+
+    class Readable:
+        def __getattr__(self, attribute: str) -> Any:
+            if attribute in {name, name.replace("k__", "k_device__")}:
+                return getattr(array, attribute)
+            raise AttributeError(attribute)
+
+    for value in (np.ones(2), torch.ones(2)):
+        with pytest.raises(BadRequestError, match="values cannot be written into; use the result"):
+            interop.convert(value, out=Readable())
+    assert array.tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("gives", [6, 1])
 @pytest.mark.parametrize("out", [np.zeros(3), torch.zeros(3), torch.zeros(3, dtype=torch.float16)])
 def test_an_object_that_misstates_its_shape_is_not_written_into_an_out(

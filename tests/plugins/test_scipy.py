@@ -486,6 +486,19 @@ def test_only_small_matrices_are_made_dense_without_a_plan(side: int, is_planned
     np.testing.assert_array_equal(interop.convert(matrix, to="numpy"), np.eye(side))
 
 
+@together("layout", LAYOUTS)
+@together("kind", ["array", "matrix"])
+def test_every_layout_is_an_array_in_a_tree(layout: str, kind: str) -> None:
+    """So is a dict of elements by their places, which is no container of theirs."""
+    value = getattr(sp, f"{layout}_{kind}")(sp.coo_array(np.eye(2)))
+    double = interop.accepts("torch")(lambda x: x["x"].sum() * 2)
+    for tree in ({"x": value, "n": 1}, {"x": value}):
+        result = interop.convert_tree(tree, to="torch")["x"].to_dense()
+        np.testing.assert_array_equal(result, np.eye(2))
+        assert double(tree).item() == 4
+    np.testing.assert_array_equal(interop.convert_tree(value, to="torch").to_dense(), np.eye(2))
+
+
 @pytest.mark.parametrize("layout", ["lil", "dok"])
 def test_a_layout_of_pythons_objects_counts_as_its_numbers_and_indices(layout: str) -> None:
     """Its bytes are those of the values and of two indices of 32 bits for each of them."""
