@@ -14,7 +14,7 @@ from interop._request.keywords import Keywords, checked
 from interop._request.policy import Block, block
 from interop.errors import InteropError
 
-from .fill import Fills
+from .fill import write
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -168,7 +168,7 @@ def converted(converters: Converters, x: Value, given: Keywords, key: object = N
     """Convert without a fast path, and let calls with the same `key` find those there are."""
     keywords = checked(given)
     if keywords.out is not None:
-        return Fills(converters).write(x, keywords)
+        return write(converters, x, keywords)
     # No key for a call whose effects came from an iterator, which `checked` has used up.
     return converters.convert(x, keywords, key if keywords is given else None)
 

@@ -7,8 +7,9 @@ same policy. A composite value is moved, cast or copied by moving, casting or co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 from interop._model.device import matches
@@ -24,35 +25,8 @@ from interop.errors import Declined
 
 from .derived import WRITE_LOCKS, derived_effects, shared_traits
 from .plan import run
-from .question import Question, RouteOf
+from .question import Question
 from .step import Step, fast_path
-
-
-class _RoleRoute(NamedTuple):
-    """The route of one role's arrays."""
-
-    role: str
-    steps: tuple[Step, ...]
-    seconds: float
-
-    @property
-    def writes(self) -> bool:
-        """Whether bytes are written."""
-        return any(step.writes for step in self.steps)
-
-    @property
-    def aliases(self) -> bool:
-        """Whether the result shares the array's memory."""
-        return all(step.aliases for step in self.steps)
-
-
-class Change(NamedTuple):
-    """The dtype and the device of a transfer's result, and whether its memory must be fresh."""
-
-    dtype: str | None
-    device: str
-    copy: bool | None
-    consented: bool  # as `Request.consents`
 
 
 class Composite:
@@ -89,16 +63,15 @@ class Composite:
         self.aliases = bool(self.roles - self.copied_roles)
         self.latency = self.unpacking.pack_seconds + self.packing.pack_seconds
 
-    def steps(self, spec: Spec, question: Question, route_of: RouteOf) -> Iterator[Step]:
+    def steps(self, spec: Spec, question: Question) -> Iterator[Step]:
         """Yield every transfer, move, cast and copy of a value that it takes."""
         request = question.request
         for device in dict.fromkeys((spec.device, *question.devices)):
             for dtype in dict.fromkeys((spec.dtype, *question.dtypes)):
                 for copy in (None, True) if request.copy else (None,):
-                    change = Change(dtype, device, copy, request.consents)
-                    transfer = Transfer(self, spec, change)
+                    transfer = Transfer(self, spec, dtype, device, copy, request.consents)
                     if transfer.is_possible():
-                        yield from transfer.steps(request.policy, route_of)
+                        yield from transfer.steps(question)
 
     @property
     def label(self) -> str:
@@ -133,11 +106,26 @@ class Composite:
 
 
 class Transfer(NamedTuple):
-    """The transfer of one composite value to another format, dtype, device or memory."""
+    """The transfer of one composite value to another format, dtype, device or memory.
+
+    Parameters
+    ----------
+    way : Composite
+    spec : Spec
+    dtype, device
+        Those of the result.
+    copy : bool or None
+        Whether its memory must be fresh.
+    consented : bool
+        As `Request.consents`.
+    """
 
     way: Composite
     spec: Spec
-    change: Change
+    dtype: str | None
+    device: str
+    copy: bool | None
+    consented: bool
 
     @property
     def target(self) -> Format:
@@ -147,19 +135,19 @@ class Transfer(NamedTuple):
     def _changes_arrays(self) -> bool:
         """Return whether the arrays are given another dtype, device or memory."""
         return (
-            self.change.copy is True
-            or self.change.dtype != self.spec.dtype
-            or not matches(self.spec.device, self.change.device)
+            self.copy is True
+            or self.dtype != self.spec.dtype
+            or not matches(self.spec.device, self.device)
         )
 
     def is_possible(self) -> bool:
         """Return whether the result differs from the value, and the target can hold it."""
         return (
             (self._changes_arrays() or self.way.source is not self.target)
-            and self.change.dtype in self.target.holds(self.change.device)
-            and self.target.home(self.change.device) == self.change.device
+            and self.dtype in self.target.holds(self.device)
+            and self.target.home(self.device) == self.device
             and self._is_carried()
-            and (self.change.dtype == self.spec.dtype or self._may_cast())
+            and (self.dtype == self.spec.dtype or self._may_cast())
         )
 
     def _is_carried(self) -> bool:
@@ -175,29 +163,29 @@ class Transfer(NamedTuple):
         """
         return not self.spec.code_dtype and "uncoalesced" not in self.spec.traits
 
-    def steps(self, policy: Policy, route_of: RouteOf) -> Iterator[Step]:
+    def steps(self, question: Question) -> Iterator[Step]:
         """Yield the step of this transfer, if there is a route for each of the arrays.
 
         The routes are those of the class of the value, so that a plan shows what will be done.
         """
-        routes = []
+        routes: dict[str, tuple[Step, ...]] = {}
         for role in self.way.unpacking.roles:
             if role in self.way.roles:
                 typical = self._role_spec(role, representative(self.spec))
-                steps = route_of(typical, self._role_request(role, policy))
+                request = self._role_request(role, question.request.policy)
+                steps = question.route_of(typical, request)
                 if steps is None:
                     return
-                seconds = _seconds(self._role_spec(role, self.spec), steps)
-                routes.append(_RoleRoute(role, steps, seconds))
+                routes[role] = steps
         yield self._step(routes)
 
     def _role_request(self, role: str, policy: Policy) -> Request:
-        packing, change = self.way.packing, self.change
+        packing = self.way.packing
         dtype = _role_dtype(packing.roles[role], self.after())
         # An array has to arrive in this dtype even if the caller forbids to narrow: `_effects`
         # judges narrowing for the value as a whole.
         inner = Policy(policy.permitted)
-        return Request((packing.format,), dtype, change.device, change.copy, inner)
+        return Request((packing.format,), dtype, self.device, self.copy, inner)
 
     def _role_spec(self, role: str, spec: Spec) -> Spec:
         """Return the spec of the component arrays of one role of a value."""
@@ -215,12 +203,12 @@ class Transfer(NamedTuple):
         """Return the spec of the result, still with the traits of the value."""
         spec = self.spec
         stored = spec.size if spec.nnz is None else spec.nnz
-        widened = stored * (itemsize(self.change.dtype) - itemsize(spec.dtype))
+        widened = stored * (itemsize(self.dtype) - itemsize(spec.dtype))
         return spec._replace(
             format=self.target.name,
             wrapped=None,  # the value may be a wrapper, and the result is none
-            dtype=self.change.dtype,
-            device=self.change.device,
+            dtype=self.dtype,
+            device=self.device,
             index_dtype=self._index_dtype(),
             # Codes are not cast. A spec that does not say how many elements are stored may have
             # fewer bytes than a narrower dtype would spare.
@@ -235,21 +223,23 @@ class Transfer(NamedTuple):
 
     def _index_dtypes(self) -> Set[str]:
         """Return the dtypes that indices can have at this moment where the result lies."""
-        return self.target.index_dtypes - self.target.unsupported(self.change.device)
+        return self.target.index_dtypes - self.target.unsupported(self.device)
 
-    def _step(self, routes: list[_RoleRoute]) -> Step:
+    def _step(self, routes: Mapping[str, tuple[Step, ...]]) -> Step:
+        """Return the step, given the routes of the arrays by their roles."""
         way, copied = self.way, self.way.copied_roles
         before, after = way.unpacking.packed_dtypes, way.packing.packed_dtypes
-        if self.spec.dtype in before or self.change.dtype in after:
+        if self.spec.dtype in before or self.dtype in after:
             copied |= {"values"}
-        shared = frozenset(route.role for route in routes if route.aliases) - copied
+        shared = frozenset(role for role, steps in routes.items() if _all_alias(steps)) - copied
         aliases = bool(shared)
         # The memory of ragged rows is that of their values, whoever shares the offsets.
         keeps_memory = "values" in shared if way.source.layout == "ragged" else aliases
-        writes = bool(copied) or any(route.writes for route in routes)
+        steps = [*chain.from_iterable(routes.values())]
+        writes = bool(copied) or any(step.writes for step in steps)
         traits = shared_traits(self.spec.traits, way.carries)
         # Even fresh arrays are locked if their library never changes its arrays.
-        arrived = (route.steps[-1].after.traits for route in routes if route.steps)
+        arrived = (route[-1].after.traits for route in routes.values() if route)
         locked = WRITE_LOCKS & way.carries & frozenset().union(*arrived)
         result = self.after()._replace(
             traits=(traits if keeps_memory else traits - MEMORY_TRAITS)
@@ -261,60 +251,60 @@ class Transfer(NamedTuple):
             way.provenance,
             self.spec,
             result,
-            self._effects(routes, result, writes),
-            way.latency + sum(route.seconds for route in routes),
-            way.latency + sum(step.latency for route in routes for step in route.steps),
+            self._effects(steps, result, writes),
+            way.latency + sum(_seconds(self._role_spec(r, self.spec), routes[r]) for r in routes),
+            way.latency + sum(step.latency for step in steps),
             writes,
             aliases,
             self._call(routes),
-            ("stream",) * any(step.wants for route in routes for step in route.steps),
-            (way.source.name, way.target.name, self.change),
+            ("stream",) * any(step.wants for step in steps),
+            (way.source.name, way.target.name, self[2:]),
             self._fast_path(routes),
             roles=None if len(shared) == len(routes) else shared,
         )
 
-    def _effects(self, routes: list[_RoleRoute], after: Spec, writes: bool) -> frozenset[str]:
-        """Return the effects of the arrays' routes, and those that follow for the whole value."""
-        effects = {effect for route in routes for step in route.steps for effect in step.effects}
+    def _effects(self, steps: Iterable[Step], after: Spec, writes: bool) -> frozenset[str]:
+        """Return the effects of the arrays' steps, and those that follow for the whole value."""
+        effects = {effect for step in steps for effect in step.effects}
         # Whether numbers are narrowed is judged below, by the dtype of the whole value.
         effects.discard("narrow")
         effects |= derived_effects(
             self.spec,
             after,
             self.target,
-            safe=self.change.consented,
+            safe=self.consented,
             aliases=False,  # the effects of sharing were derived array by array
         )
         if writes and not effects & {"copy", "transfer"}:
             effects.add("copy")
         return frozenset(effects)
 
-    def _fast_path(self, routes: list[_RoleRoute]) -> ValueFunction | None:
+    def _fast_path(self, routes: Mapping[str, tuple[Step, ...]]) -> ValueFunction | None:
         """Return a fast path made of those of the arrays, or None if an array has none."""
         fast_unpack = self.way.unpacking.fast_unpack
         if fast_unpack is None or not self._serves_plain_values():
             return None
         paths: dict[str, ValueFunction] = {}
-        for route in routes:
-            if route.steps:
-                path = fast_path(route.steps, self.way.rival_pairs)
+        for role, steps in routes.items():
+            if steps:
+                path = fast_path(steps, self.way.rival_pairs)
                 if path is None:
                     return None
-                paths[route.role] = path
+                paths[role] = path
         return _fast_transfer(fast_unpack, paths, self.way.packing.pack)
 
     def _serves_plain_values(self) -> bool:
         """Return whether this step is right for every value that `fast_unpack` takes."""
         source, unpacking, packing = self.way.source, self.way.unpacking, self.way.packing
         indices = source.index_dtypes <= self._index_dtypes()
-        unchanged = self.change.dtype == self.spec.dtype and self.change.copy is None
+        unchanged = self.dtype == self.spec.dtype and self.copy is None
         plain = PLAIN_DTYPES & source.dtypes <= self.target.dtypes
         codes, possible = unpacking.code_dtypes, packing.code_dtypes
         any_codes = not possible or (bool(codes) and codes <= possible)
         return indices and unchanged and plain and any_codes and not self.spec.traits
 
-    def _call(self, routes: list[_RoleRoute]) -> Callable[..., Value]:
-        calls = {route.role: partial(run, route.steps) for route in routes if route.steps}
+    def _call(self, routes: Mapping[str, tuple[Step, ...]]) -> Callable[..., Value]:
+        calls = {role: partial(run, steps) for role, steps in routes.items() if steps}
         index, after = self.spec.index_dtype, self._index_dtype()
         # Narrower indices may be too small for a value, so each value is checked.
         digits = None if preserves(index, after) else DTYPES[after or "int32"].digits
@@ -343,6 +333,11 @@ def _fast_transfer(
             return NotImplemented
 
     return fast_path
+
+
+def _all_alias(steps: Iterable[Step]) -> bool:
+    """Return whether the result of some steps shares the value's memory."""
+    return all(step.aliases for step in steps)
 
 
 def _seconds(spec: Spec, steps: tuple[Step, ...]) -> float:

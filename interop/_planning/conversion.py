@@ -30,7 +30,7 @@ from interop._model.typing import Value, ValueFunction
 from interop._registry.declared import Declared
 
 from .derived import complete, derived_effects, shared_traits
-from .question import Question, RouteOf
+from .question import Question
 from .step import Step, exported, hand_off
 
 _COPY = frozenset({"copy"})
@@ -193,9 +193,7 @@ class ResolvedConversion:
             return f"it does not take indices of {spec.index_dtype}"
         return None
 
-    def steps(
-        self, spec: Spec, question: Question, _route_of: RouteOf | None = None
-    ) -> Iterator[Step]:
+    def steps(self, spec: Spec, question: Question) -> Iterator[Step]:
         """Yield the steps that it can make of a value that it takes."""
         divided = question.request.like if self.target.name in question.goals else frozenset()
         division = divided & self.conversion.like
@@ -435,7 +433,7 @@ class Unwrapping:
         """Return whether it takes a value."""
         return True
 
-    def steps(self, spec: Spec, _question: Question, _route_of: RouteOf) -> Iterator[Step]:
+    def steps(self, spec: Spec, _question: Question) -> Iterator[Step]:
         """Yield the step that unwraps a value."""
         labelled = not LABELLED.isdisjoint(spec.traits)
         traits = spec.traits - LABELLED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 
 from interop._model.effect import EFFECTS
 from interop._model.format import Format
@@ -11,9 +11,6 @@ from interop._model.spec import Spec
 from interop._request.request import Request
 
 from .step import Step
-
-#: Returns the steps that the planner prefers for the arrays of a composite value.
-RouteOf: TypeAlias = Callable[[Spec, Request], tuple[Step, ...] | None]
 
 
 class Goal(NamedTuple):
@@ -43,7 +40,7 @@ class Way(Protocol):
     def takes_value(self, spec: Spec) -> bool:
         """Return whether the way can make steps of a value."""
 
-    def steps(self, spec: Spec, question: Question, route_of: RouteOf) -> Iterable[Step]:
+    def steps(self, spec: Spec, question: Question) -> Iterable[Step]:
         """Return the steps that can be made of a value that the way takes."""
 
 
@@ -59,6 +56,8 @@ class Question(NamedTuple):
         The dtypes and devices that a step may change to.
     formats : mapping of str to Format
         All that are registered.
+    route_of : callable
+        Returns the steps that the planner prefers for the arrays of a composite value.
     effects : frozenset of str
         The effects that a step may have.
     """
@@ -68,4 +67,5 @@ class Question(NamedTuple):
     dtypes: tuple[str, ...]
     devices: tuple[str, ...]
     formats: Mapping[str, Format]
+    route_of: Callable[[Spec, Request], tuple[Step, ...] | None]
     effects: frozenset[str] = frozenset(EFFECTS)

@@ -6,7 +6,7 @@ the steps to further states, so the states need not be known beforehand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from .bounds import NOTHING
 from .conversion import ResolvedConversion
 from .derived import WRITE_LOCKS
 from .graph import Graph
-from .question import Goal, Question, RouteOf, Way
+from .question import Goal, Question, Way
 from .ranking import Rank
 from .step import Step
 
@@ -83,7 +83,7 @@ class Search:
         request: Request,
         goals: Mapping[str, Goal],
         *,
-        route_of: RouteOf,
+        route_of: Callable[[Spec, Request], tuple[Step, ...] | None],
         dense: bool = False,
         within: str = "",
     ) -> None:
@@ -143,7 +143,9 @@ class Search:
             # Frameworks meet on the host, so a route may lead through it.
             devices["cpu"] = None
         formats = self._graph.formats
-        return Question(self._request, self._goals, dtypes, tuple(devices), formats, effects)
+        return Question(
+            self._request, self._goals, dtypes, tuple(devices), formats, self._route_of, effects
+        )
 
     def _bound(self, question: Question) -> None:
         """Work out the formats that a route may visit, and the least that its rest takes."""
@@ -208,7 +210,7 @@ class Search:
             if way.effects <= question.effects:
                 if way not in made:
                     takes = way.takes_value(spec)
-                    made[way] = (*way.steps(spec, question, self._route_of),) if takes else ()
+                    made[way] = (*way.steps(spec, question),) if takes else ()
                 steps += made[way]
         return steps
 

@@ -185,7 +185,7 @@ def step_on(
     request = Request(
         (conversion.target.name,), dtype or spec.dtype, order="F" if conversion.turns else None
     )
-    question = Question(request, {}, dtypes, devices, {})
+    question = Question(request, {}, dtypes, devices, {}, lambda *_: None)
     for step in conversion.steps(spec, question):
         is_there = device is None or matches(step.after.device, device_type(device))
         if is_there and (dtype is None or step.after.dtype == dtype):
