@@ -73,8 +73,17 @@ class Converter:
     """
 
     __slots__ = (
-        *("asked", "choose", "defaults", "fast", "installed", "keywords", "learns", "learnt"),
-        *("leaves", "pickled", "plans", "request", "settings", "store", "__weakref__"),
+        *("asked", "choose", "fast", "installed", "keywords", "learns", "learnt"),
+        *(
+            "leaves",
+            "pickled",
+            "plans",
+            "request",
+            "settings",
+            "store",
+            "weak_settings",
+            "__weakref__",
+        ),
     )
 
     def __init__(
@@ -108,7 +117,7 @@ class Converter:
         #: Whether a framework of the request is known to be installed.
         self.installed = False
         #: What tells of frameworks' settings, for all values, and for numbers without a dtype.
-        self.settings, self.defaults = _settings(self.store.registry.formats, self.request)
+        self.settings, self.weak_settings = _settings(self.store.registry.formats, self.request)
 
     def forget(self) -> None:
         """Forget all that was planned and learnt; in place, since warm calls hold it."""
@@ -186,8 +195,8 @@ class Converter:
         key = spec_class(spec)
         if self.settings:
             key += tuple([setting() for setting in self.settings])
-        if self.defaults and not WEAK.isdisjoint(spec.traits):
-            key += tuple([default() for default in self.defaults])
+        if self.weak_settings and not WEAK.isdisjoint(spec.traits):
+            key += tuple([setting() for setting in self.weak_settings])
         return key
 
     def plan(self, spec: Spec, *, installed: bool = True) -> Plan:
@@ -255,7 +264,7 @@ class Converter:
             learnt = lesson(x, spec, plan, request, store.planner, guarded=guarded)
             # Numbers without a dtype get the one that the settings of the target name.
             is_weak = request.dtype is None and not WEAK.isdisjoint(spec.traits)
-            varies = chosen.settings or (is_weak and chosen.defaults)
+            varies = chosen.settings or (is_weak and chosen.weak_settings)
             if learnt is None and not (varies or request.like):
                 learnt = call_lesson(x, spec, plan, source)
         with store.lock:

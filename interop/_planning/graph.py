@@ -65,7 +65,7 @@ class Graph:
         self.links: Callable[[str], Links] = cache(self._links)
         self.rest = lru_cache(_MOST)(self._rest)
         self.stops = lru_cache(_MOST)(self._stops)
-        self.places = lru_cache(_MOST)(self._places)
+        self.preferences = lru_cache(_MOST)(self._preferences)
         self.first_parties = lru_cache(_MOST)(self._first_parties)
         self._is_stop = cache(self._may_be_stop)
         self._is_there = cache(self._is_available)
@@ -226,8 +226,8 @@ class Graph:
         """Return the least number of hand-offs to a goal, from each format that leads to one."""
         return _distances(goals, self.links)
 
-    def _places(self, start: str, goals: tuple[str, ...]) -> dict[str, int]:
-        """Return the places of one framework's formats by preference; others have none."""
+    def _preferences(self, start: str, goals: tuple[str, ...]) -> dict[str, int]:
+        """Return how many formats of a framework are preferred to each; several have no order."""
         formats = self.formats
         if len({formats[name].framework for name in goals}) > 1:
             return {}
@@ -239,14 +239,14 @@ class Graph:
             is_ragged = "nested" in target.carries
             return target is not source, not is_kept, is_ragged != ("nested" in source.carries)
 
-        return {name: place for place, name in enumerate(sorted(goals, key=distance))}
+        return {name: number for number, name in enumerate(sorted(goals, key=distance))}
 
     def ragged(self, start: str, goals: tuple[str, ...]) -> frozenset[str]:
         """Return the formats of ragged rows that one name means beside others of a framework.
 
         A value that never has such rows becomes one of the others, whatever it costs.
         """
-        if "nested" in self.formats[start].carries or not self.places(start, goals):
+        if "nested" in self.formats[start].carries or not self.preferences(start, goals):
             return frozenset()
         return frozenset(name for name in goals if "nested" in self.formats[name].carries)
 

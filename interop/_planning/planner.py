@@ -140,10 +140,10 @@ class Planner:
         if len(names) < 2 or not steps:
             return True
         graph, name = self.graph, steps[-1].after.format
-        places, axes = graph.places(steps[0].before.format, names), graph.formats[name].ndims
-        before = [graph.formats[n].ndims for n, at in places.items() if at < places[name]]
+        order, axes = graph.preferences(steps[0].before.format, names), graph.formats[name].ndims
+        before = [graph.formats[n].ndims for n, at in order.items() if at < order[name]]
         apart = axes is not None and all(n is not None and n.isdisjoint(axes) for n in before)
-        return bool(places) and (apart or not before)
+        return bool(order) and (apart or not before)
 
     def fast_path(self, steps: tuple[Step, ...]) -> ValueFunction | None:
         """Return the fast path that stands for a route, if no other distribution has a say."""

@@ -34,7 +34,7 @@ _BY_DETOUR = 2
 
 
 class Rank(NamedTuple):
-    """The place of a route in the order of preference: the smaller is preferred."""
+    """What decides between two routes: the smaller is preferred."""
 
     refused: int = 0  # effects that the policy refuses
     # Steps declared by distributions that nobody requested. They come before all that follows, so
@@ -42,9 +42,10 @@ class Rank(NamedTuple):
     third_parties: int = 0
     losses: int = 0  # properties of the value
     # The next two come before all that depends on sizes and on memory, as the kind of a result
-    # must not: steps that leave the layout of the value, and the place of the result's format.
+    # must not: steps that leave the layout of the value, and how many formats of the framework
+    # are preferred to that of the result.
     layout_changes: int = 0
-    place: int = 0
+    preference: int = 0
     copied: bool = False
     sharing: int = 0  # 0: some memory is shared with the value, 1: none, 2: by a detour
     imports: int = 0  # of frameworks that nobody requested
@@ -78,7 +79,7 @@ class Rank(NamedTuple):
             self.third_parties + third_party,
             self.losses + len(step.effects & LOSSES),
             self.layout_changes + leaves_layout,
-            self.place,
+            self.preference,
             self.copied or step.writes,
             max(self.sharing, not (shares and step.aliases)),
             self.imports + imports,

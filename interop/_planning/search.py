@@ -98,7 +98,7 @@ class Search:
         requested = (spec.format, *filter(None, [spec.wrapped]), *goals)
         self._frameworks = {graph.framework_of[name] for name in requested}
         self._first_parties = graph.first_parties(requested)
-        self._places = graph.places(spec.format, tuple(goals))
+        self._preferences = graph.preferences(spec.format, tuple(goals))
         #: The steps made so far, by what they start from. Several states have one spec, and a
         #: refusal takes several runs.
         self._made: dict[tuple[Spec, tuple[str, ...]], dict[Way, tuple[Step, ...]]] = {}
@@ -166,10 +166,10 @@ class Search:
         self._ranks[state] = rank
         spec, graph = state.spec, self._graph
         if self._is_goal(state):
-            place = self._places.get(spec.format, 0)
-            goal = rank._replace(place=place) if place else rank
+            preference = self._preferences.get(spec.format, 0)
+            goal = rank._replace(preference=preference) if preference else rank
             heappush(self._queue, (goal, next(self._order), rank, state, None))
-            if not place:
+            if not preference:
                 return
         onward = self._rest.get(spec.format, {})
         if spec.wrapped in self._names and spec.wrapped == self._start.spec.wrapped:
@@ -188,7 +188,7 @@ class Search:
                 rank.third_parties,
                 rank.losses + losses,
                 rank.layout_changes,
-                rank.place,
+                rank.preference,
                 copies,
                 max(rank.sharing, unshared),
                 rank.imports + imports,
