@@ -14,6 +14,7 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -82,7 +83,7 @@ PARTIES = {
     ),
     "TVM FFI": _party("tvm_ffi", make="tvm_ffi:from_dlpack"),
     "Warp": _party("warp", make="warp:array", take="docs.dlpack:into_warp"),
-    "Paddle": _party("paddle", make="paddle:to_tensor"),
+    "Paddle": _party("paddle", make="docs.dlpack:paddle_tensor"),
     "Awkward": _party("awkward", "awkward", produces=False),
 }
 
@@ -92,6 +93,15 @@ def pyarrow_array(array: Any) -> Any:
     import pyarrow as pa
 
     return pa.array(array)
+
+
+def paddle_tensor(array: Any) -> Any:
+    """Return Paddle's tensor of an array; it would take integers of 16 bits for bfloat16."""
+    import paddle
+
+    if array.dtype == "uint16":
+        raise TypeError("Paddle has no uint16")
+    return paddle.to_tensor(array)
 
 
 def into_tensorflow(value: Any) -> Any:
@@ -178,6 +188,8 @@ def answer(question: list[str], say: Say) -> None:
     """Try one case in this process."""
     producer, consumer, by, case = question
     party = PARTIES[consumer]
+    if _is_here("paddle"):  # to import it after TensorFlow ends the process
+        import_module("paddle")
     try:
         made = Produced(PARTIES[producer].library, case)
     except Exception as error:  # noqa: BLE001 - the producer has no such array
