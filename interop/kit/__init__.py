@@ -35,6 +35,7 @@ from interop.kit.cast_errors import (
     cast_objects,
     checked_cast,
     misfit,
+    text_elements,
 )
 from interop.kit.codes import (
     refuse_codes,
@@ -167,6 +168,7 @@ __all__ = [
     "stream_handle",
     "stride_traits",
     "take_offer",
+    "text_elements",
     "transfer",
     "unlocked",
     "words_of_columns",

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 from interop._model.blame import warn_caller
 from interop._model.dtype import DTYPES, DtypeFacts
 from interop._model.typing import Value
-from interop.errors import RefusedError
+from interop.errors import Declined, RefusedError
 
 from .arrays import dtype_name, null_number
 
@@ -291,6 +291,32 @@ def cast_digits(words: Value, scale: int, dtype: Any, nulls: Value | None = None
     if nulls is not None:
         numbers[nulls] = null_number(dtype)
     return numbers
+
+
+def text_elements(objects: Value) -> list[Any]:
+    """Return the objects of an array that are all text or all bytes; None for a missing one.
+
+    Parameters
+    ----------
+    objects : numpy.ndarray
+        Of the dtype ``object``, of one axis. NaN is missing, too.
+
+    Returns
+    -------
+    list
+
+    Raises
+    ------
+    Declined
+        There are other objects, or none.
+    """
+    elements = [None if element != element else element for element in objects.tolist()]  # noqa: PLR0124 - NaN alone
+    kinds = {type(element) for element in elements if element is not None}
+    if not kinds or not any(all(issubclass(own, kind) for own in kinds) for kind in (str, bytes)):
+        names = ", ".join(sorted(kind.__name__ for kind in kinds)) or "none"
+        msg = f"its objects are not all text, or all bytes, but {names}"
+        raise Declined(msg)
+    return elements
 
 
 def _are_numbers(np: ModuleType, kind: type, is_complex: bool) -> bool:

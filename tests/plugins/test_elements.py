@@ -183,3 +183,91 @@ def test_an_array_that_is_numpys_already_is_returned_or_copied(kind: str) -> Non
     assert copied.tolist() == array.tolist()
     assert not np.shares_memory(copied, array)
     assert "copy" in interop.plan(array, to=target, copy=True).effects
+
+
+#: Seconds that milliseconds of 64 bits do not hold, as each library has them.
+FAR = 2**60
+SECONDS = pa.array([0, FAR], pa.timestamp("s"))
+FAR_VALUES: dict[str, Any] = {
+    "numpy": np.array([0, FAR], "M8[s]"),
+    "numpy spans": np.array([0, FAR], "m8[s]"),
+    "xarray": xr.DataArray(np.array([0, FAR], "M8[s]")),
+    "array": SECONDS,
+    "chunks": pa.chunked_array([SECONDS[:1], SECONDS[1:]]),
+    "table": pa.table({"a": SECONDS}),
+    "batch": pa.record_batch({"a": SECONDS}),
+    "spans": pa.table({"a": SECONDS.cast("int64").cast(pa.duration("s"))}),
+    "zoned": pa.table({"a": SECONDS.cast("int64").cast(pa.timestamp("s", "UTC"))}),
+    "lists": pa.table({"a": pa.array([[0, FAR]], pa.list_(pa.timestamp("s"))), "b": [1]}),
+    "records": pa.table({"a": pa.array([{"x": FAR}], pa.struct([("x", pa.timestamp("s"))]))}),
+    "dictionary": pa.table({"a": SECONDS.dictionary_encode()}),
+    "Series": pd.Series(np.array([0, FAR], "M8[s]"), name="a"),
+    "frame": pd.DataFrame({"a": np.array([0, FAR], "m8[s]"), "b": [1, 2]}),
+}
+
+
+@together("name", FAR_VALUES)
+def test_seconds_that_polars_milliseconds_do_not_hold_are_refused(name: str) -> None:
+    """Polars lets them wrap around, whichever way they come; those that fit are milliseconds."""
+    with pytest.raises(RefusedError, match="Polars has no"):
+        interop.convert(FAR_VALUES[name], to="polars")
+
+
+def test_the_most_seconds_that_fit_are_kept() -> None:
+    """The limit is that of 64 bits, on both sides of 1970, and nulls are none of the seconds."""
+    most = (2**63 - 1) // 1000
+    seconds = pa.array([most, -most, None], pa.timestamp("s"))
+    series: Any = interop.convert(pa.table({"a": seconds}), to="polars")["a"]
+    assert series.to_physical().to_list() == [1000 * most, -1000 * most, None]
+    with pytest.raises(RefusedError):
+        interop.convert(pa.table({"a": pa.array([most + 1], pa.timestamp("s"))}), to="polars")
+
+
+@pytest.mark.parametrize("target", ["pandas.series", "polars.series", "pyarrow"])
+@together("unit", ["D", "h", "m"])
+def test_dates_that_a_library_does_not_hold_are_refused(target: str, unit: str) -> None:
+    """No date becomes a null, and no error of the library gets out."""
+    for kind in "Mm":
+        with pytest.raises(RefusedError):
+            interop.convert(np.array([0, FAR], f"{kind}8[{unit}]"), to=target)
+
+
+@pytest.mark.parametrize("target", ["pandas.series", "polars.series", "pyarrow"])
+def test_objects_that_are_text_become_columns_of_text(target: str) -> None:
+    """None is null, bytes are bytes, and other objects are refused."""
+    make = {"pandas.series": pd.Series, "polars.series": pl.Series, "pyarrow": pa.array}[target]
+    for objects in (["a", None, "bç"], [None, b"a"], ["a"]):
+        array = np.array(objects, object)
+        result = interop.convert(array[::-1], to=target)
+        assert same(result, make(objects[::-1]))
+        assert interop.plan(array, to=target).effects == {"copy"}
+    missing = interop.convert(np.array(["a", np.nan], object), to=target)
+    assert same(missing, make(["a", None]))
+    for objects in ([{1}, {2}], ["a", b"b"], ["a", 1]):
+        with pytest.raises(RefusedError):
+            interop.convert(np.array(objects, object), to=target)
+
+
+@pytest.mark.parametrize("target", ["pandas.dataframe", "polars.dataframe", "pyarrow.table"])
+def test_text_and_dates_of_two_axes_become_tables(target: str) -> None:
+    """Each column is what the column of the array becomes by itself."""
+    series = {"pandas.dataframe": "pandas.series", "polars.dataframe": "polars.series"}
+    for array in (
+        np.array([["a", "bç"], ["c", "d"]]),
+        np.array([[b"a", b"b"]]),
+        np.array([["a", "b"], ["c", "d"]], TEXT),
+        np.array([[3, "NaT"], [4, 5]], "M8[us]").T,
+        np.array([["2020-01-01", "NaT"]], "M8[D]"),
+    ):
+        table: Any = interop.convert(array, to=target)
+        assert table.shape == array.shape
+        assert interop.plan(array, to=target).effects == {"copy"}
+        for place, column in enumerate(array.T):
+            alone: Any = interop.convert(column, to=series.get(target, "pyarrow"))
+            if target == "pandas.dataframe":
+                assert same(table[place], alone.rename(place))
+            elif target == "polars.dataframe":
+                assert same(table.to_series(place), alone.alias(f"column_{place}"))
+            else:
+                assert same(table.column(place).chunk(0), alone)
+        assert "not_numbers" in interop.spec(table).traits

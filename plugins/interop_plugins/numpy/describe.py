@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache
+from itertools import islice
 from numbers import Number
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 _SCALAR, _SWAPPED = frozenset({"scalar"}), frozenset({"byteswapped"})
 _UNTYPED, _NOT_NUMBERS = frozenset({"untyped"}), frozenset({"not_numbers"})
 
+#: How many objects that are missing are passed over for one that is there.
+_MOST_MISSING = 1000
 #: The bits of `flags.num` of a contiguous, aligned and writable array.
 _ORDINARY = 0x0001 | 0x0100 | 0x0400
 
@@ -96,10 +99,10 @@ def _meet(dtype: DType, value: Array | Scalar) -> tuple[str, frozenset[str]]:
 
 
 def _may_be_numbers(objects: Array | Scalar) -> bool:
-    """Tell whether the first of an array's objects is a number, or None for a missing one."""
+    """Tell whether the first of an array's objects is a number; None stands for a missing one."""
     import numpy as np
 
-    first = objects.item(0) if objects.size else None
+    first = next((x for x in islice(objects.flat, _MOST_MISSING) if x is not None), None)
     return first is None or isinstance(first, (Number, np.generic))
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import Declined
-from interop.kit import COPY
+from interop.kit import COPY, text_elements
 from interop.plugin import MEMORY_TRAITS, Conversion, Cost
 
 from .describe import LAYOUT
@@ -31,12 +31,19 @@ _TEXTS = frozenset({"<U", ">U", "|S", "StringDType("})
 
 def conversions() -> Iterable[Conversion]:
     """Yield the conversions of text and dates from NumPy and to it."""
-    make = partial(Conversion, "numpy", "pandas.series", to_series, adds=_NOT_NUMBERS, ndims={1})
+    make = partial(Conversion, "numpy", target="pandas.series", function=to_series)
+    make = partial(make, adds=_NOT_NUMBERS, ndims={1})
     taken = MEMORY_TRAITS - {"byteswapped", "unaligned"}
     yield make(dtypes=_DATES, takes=taken, cost=Cost(1e-5), name="share_dates")
     copy = partial(make, effects=COPY, takes=MEMORY_TRAITS - {"unaligned"}, cost=Cost(3e-5, 2e8))
     yield copy(dtypes=_LONG_DATES, takes=taken, name="dates_to_series")
     yield copy(dtypes=_TEXTS, name="text_to_series")
+    objects = partial(copy, function=objects_to_series, takes=MEMORY_TRAITS | _NOT_NUMBERS)
+    yield objects(dtypes=frozenset({"object$"}), name="objects_to_series")
+    kinds = frozenset({"block_columns", "second_columns", "large_text_columns", "object_columns"})
+    adds = _NOT_NUMBERS | kinds
+    frame = partial(copy, target="pandas.dataframe", function=to_frame, adds=adds, ndims={2})
+    yield frame(dtypes=_DATES | _LONG_DATES | _TEXTS, name="elements_to_frame")
     for name in ("series", "index", "array"):
         back = partial(Conversion, f"pandas.{name}", "numpy", takes=LAYOUT | _NOT_NUMBERS)
         yield back(
@@ -64,10 +71,25 @@ def to_series(array: Array) -> pd.Series:
     if array.dtype.kind in "MmU":
         try:
             return pd.Series(array, copy=False)
-        except pd.errors.OutOfBoundsDatetime as error:
+        except (pd.errors.OutOfBoundsDatetime, pd.errors.OutOfBoundsTimedelta) as error:
             msg = f"pandas has no unit for all of its dates ({error})"
             raise Declined(msg) from None
     return pd.Series(array, dtype="str" if array.dtype.kind == "T" else object)
+
+
+def objects_to_series(array: Array) -> pd.Series:
+    """Return a Series of text or bytes, some of which may be missing."""
+    import pandas as pd
+
+    return pd.Series(text_elements(array))
+
+
+def to_frame(array: Array) -> pd.DataFrame:
+    """Return a DataFrame of text, bytes or dates, column by column."""
+    import pandas as pd
+
+    columns = range(array.shape[1])
+    return pd.DataFrame({n: to_series(array[:, n].copy()) for n in columns}, copy=False)
 
 
 def dates_to_numpy(vector: Any) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 _Columns = TypeVar("_Columns", bound="pl.Series | pl.DataFrame")
 
+#: The most seconds that milliseconds of 64 bits hold.
+_MOST_SECONDS = (2**63 - 1) // 1000
 #: The errors by which a library says that it does not take elements; PyArrow's are among them.
 _REFUSALS = (TypeError, ValueError, NotImplementedError)
 
@@ -66,11 +69,15 @@ def offer(frame: pl.DataFrame) -> Any:
 def adopt(offer: Callable[[Any], Any], value: Any) -> pl.DataFrame:
     """Return the columns that a value offers as a DataFrame over the same memory."""
     table = offer(value)
-    return table if table is NotImplemented else from_table(table)
+    return table if table is NotImplemented else _frame_of(table)
 
 
 def from_table(value: Any) -> pl.DataFrame:
     """Return the columns of an Arrow stream as a DataFrame."""
+    return _frame_of(_read(value, "table"))
+
+
+def _frame_of(value: Any) -> pl.DataFrame:
     import polars as pl
 
     try:
@@ -83,12 +90,53 @@ def from_stream(value: Any) -> pl.Series:
     """Return an array that exports an Arrow stream as a Series of its name, with its nulls."""
     import polars as pl
 
-    name = getattr(value, "name", None)
+    name, value = getattr(value, "name", None), _read(value, "chunked_array")
     try:
         series = pl.Series(value)
     except (pl.exceptions.PolarsError, *_REFUSALS) as error:
         raise Declined(str(error)) from error
     return series.alias("" if name is None else str(name))
+
+
+def _read(value: Any, kind: str) -> Any:
+    """Return a stream as PyArrow's, where that is loaded, and see that its seconds fit.
+
+    Polars multiplies seconds to milliseconds, and lets them wrap around.
+
+    Raises
+    ------
+    Declined
+        Some do not fit.
+    """
+    pa = sys.modules.get("pyarrow")
+    if pa is None:
+        return value
+    try:
+        if not isinstance(value, (pa.Table, pa.RecordBatch, pa.Array, pa.ChunkedArray)):
+            value = getattr(pa, kind)(value)
+    except (pa.ArrowException, *_REFUSALS):
+        return value  # Polars may read more than PyArrow does
+    columns = value.columns if isinstance(value, (pa.Table, pa.RecordBatch)) else [value]
+    for column in columns:
+        if "[s" in str(column.type):
+            for chunk in getattr(column, "chunks", [column]):
+                _check_seconds(chunk)
+    return value
+
+
+def _check_seconds(array: Any) -> None:
+    """Decline seconds that are too many for milliseconds, also inside of lists and records."""
+    if str(array.type).startswith(("timestamp[s", "duration[s")):
+        seconds = array.drop_null().view("int64").to_numpy()
+        if seconds.size and max(-int(seconds.min()), int(seconds.max())) > _MOST_SECONDS:
+            msg = "Polars has no seconds, and its milliseconds do not hold all of these"
+            raise Declined(msg)
+    elif hasattr(array, "dictionary"):
+        _check_seconds(array.dictionary)
+    elif hasattr(array, "flatten"):
+        children = array.flatten()
+        for child in children if isinstance(children, list) else [children]:
+            _check_seconds(child)
 
 
 def copy_frame(frame: pl.DataFrame) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import Declined
-from interop.kit import COPY
+from interop.kit import COPY, text_elements
 from interop.plugin import MEMORY_TRAITS, Conversion, Cost
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ def conversions(chunks: Set[str]) -> Iterable[Conversion]:
     chunks : set of str
         The traits that chunked arrays may have.
     """
-    import_ = partial(Conversion, "numpy", "pyarrow", from_numpy, adds=_IMMUTABLE | _NOT_NUMBERS)
+    import_ = partial(Conversion, "numpy", target="pyarrow", function=from_numpy)
+    import_ = partial(import_, adds=_IMMUTABLE | _NOT_NUMBERS)
     locks = frozenset({"readonly", "immutable"})
     yield import_(dtypes=_DATES, takes=locks, cost=Cost(5e-6), name="share_dates", ndims={1})
     copy = partial(import_, effects=COPY, cost=Cost(1e-5, 2e8), ndims={1})
@@ -45,6 +46,12 @@ def conversions(chunks: Set[str]) -> Iterable[Conversion]:
     gaps = frozenset({"noncontiguous"})
     yield copy(dtypes=_DATES, requires=gaps, name="join_dates")
     yield copy(dtypes=_DAYS | _TEXTS, name="text_to_arrow")
+    objects = partial(copy, function=from_objects, takes=MEMORY_TRAITS | _NOT_NUMBERS)
+    yield objects(dtypes=frozenset({"object$"}), name="objects_to_arrow")
+    kinds = frozenset({"block_columns", "text_columns", "large_text_columns", "bit_columns"})
+    adds = _IMMUTABLE | _NOT_NUMBERS | kinds | {"scattered"}
+    table = partial(copy, target="pyarrow.table", function=to_table, adds=adds, ndims={2})
+    yield table(dtypes=_DATES | _DAYS | _TEXTS, name="elements_to_table")
     for name, traits in (
         ("pyarrow", frozenset({"immutable", "masked"})),
         ("pyarrow.chunked_array", chunks),
@@ -79,6 +86,21 @@ def from_numpy(array: Array) -> pa.Array:
             msg = "Arrow has no unit for all of its dates"
             raise Declined(msg)
     return pa.array(array)
+
+
+def from_objects(array: Array) -> pa.Array:
+    """Return Arrow's array of text or bytes, with nulls for what is missing."""
+    import pyarrow as pa
+
+    return pa.array(text_elements(array))
+
+
+def to_table(array: Array) -> pa.Table:
+    """Return a table of text, bytes or dates, whose columns are named by their numbers."""
+    import pyarrow as pa
+
+    columns = {str(n): from_numpy(array[:, n].copy()) for n in range(array.shape[1])}
+    return pa.table(columns)
 
 
 def to_numpy(array: Any) -> Array:
