@@ -54,6 +54,11 @@ from interop.kit.columns import (
 from interop.kit.dense_formats import (
     dense_format,
 )
+from interop.kit.devices import (
+    stream_handle,
+    take_offer,
+    transfer,
+)
 from interop.kit.dlpack import (
     ADDRESSES,
     CapsuleProducer,
@@ -67,9 +72,6 @@ from interop.kit.driver import (
     device_of,
     own_stream,
     queue_behind,
-)
-from interop.kit.offers import (
-    take_offer,
 )
 from interop.kit.quiet import (
     quietly,
@@ -88,9 +90,6 @@ from interop.kit.staging import (
     fetch_staged,
     send_staged,
 )
-from interop.kit.streams import (
-    stream_handle,
-)
 from interop.kit.tables import (
     are_numbered,
     column_formats,
@@ -99,9 +98,6 @@ from interop.kit.threads import (
     idle_cores,
     limit_threads,
     parallel_for,
-)
-from interop.kit.transfers import (
-    transfer,
 )
 from interop.kit.wrapper_formats import (
     wrapper_format,

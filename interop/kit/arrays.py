@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from ctypes import addressof, c_char
 from functools import lru_cache
+from importlib import import_module
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from interop._model.dtype import DTYPES
 from interop._model.spec import FORTRAN
+from interop._model.typing import Value
+from interop.errors import Declined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -348,3 +351,33 @@ def is_contiguous(shape: Sequence[int], strides: Sequence[int], itemsize: int = 
             return False
         expected *= length
     return True
+
+
+def recast(value: Value, *, dtype: str, namespace: str = "") -> Value:
+    """Return a copy of an array in C order, cast to a dtype.
+
+    Parameters
+    ----------
+    value : array
+        Of any shape, dtype and device of its namespace.
+    dtype : str
+        That of the result; that of `value` for a mere copy. A real dtype keeps the real part of
+        complex numbers.
+    namespace : str
+        The module; "" for the one that the array names itself.
+
+    Raises
+    ------
+    Declined
+        The namespace lacks the dtype or a function, or the array has no namespace.
+    """
+    try:
+        xp = import_module(namespace) if namespace else value.__array_namespace__()
+        target, astype, reshape = getattr(xp, dtype), xp.astype, xp.reshape
+    except AttributeError as error:
+        raise Declined(str(error)) from error
+    # A copy keeps the order that it finds, and one axis has only one.
+    flat = reshape(value, (-1,))
+    if xp.isdtype(value.dtype, "complex floating") and not dtype.startswith(("bool", "complex")):
+        flat = xp.real(flat)
+    return reshape(astype(flat, target, copy=True), value.shape)

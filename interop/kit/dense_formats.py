@@ -14,8 +14,7 @@ from interop._model.spec import MEMORY_TRAITS, Spec, make_spec
 from interop._model.typing import Value, ValueFunction
 from interop.errors import HandOffError, PluginError
 
-from .array_api import recast
-from .arrays import COPY, DTYPE, EMPTY, is_contiguous, overlaps, stride_traits
+from .arrays import COPY, DTYPE, EMPTY, is_contiguous, overlaps, recast, stride_traits
 from .dlpack import CheckedProducer, Export, checked_export, device_named
 from .reference import Reference, referred
 

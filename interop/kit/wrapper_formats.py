@@ -12,8 +12,7 @@ from interop._model.format import Format, Labels, Samples, Wrapper, package
 from interop._model.spec import MEMORY_TRAITS
 from interop._model.typing import Value, ValueFunction
 
-from .array_api import recast
-from .arrays import COMPLEX, COPY, DTYPE, INTEGERS, REALS
+from .arrays import COMPLEX, COPY, DTYPE, INTEGERS, REALS, recast
 from .dense_formats import check_names
 from .reference import Reference, referred
 

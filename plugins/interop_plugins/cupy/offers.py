@@ -16,7 +16,7 @@ from .streams import joined, working
 if TYPE_CHECKING:
     from typing import Any
 
-    from interop.kit.offers import Offer, StreamOf
+    from interop.kit.devices import Offer, StreamOf
 
     from .describe import CupyArray, DType
     from .hand_offs import CudaInterface

@@ -12,7 +12,7 @@ from .describe import IMMUTABLE, PACKED, is_compact, place, unsupported_now
 if TYPE_CHECKING:
     from jax.sharding import Sharding
 
-    from interop.kit.offers import Offer, StreamOf
+    from interop.kit.devices import Offer, StreamOf
 
 _DLPACK_CUDA = 2
 #: DLPack's handle of the legacy default stream, which libraries call 0.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from interop.kit.offers import Offer, StreamOf
+    from interop.kit.devices import Offer, StreamOf
 
 
 @cache
