@@ -177,7 +177,7 @@ class Converter:
         try:
             plan, request = chosen.plan(spec), chosen.request
         except RefusedError as error:
-            if x is original or "x." not in str(error):
+            if x is original or not any(word in str(error) for word in ("x.", "x[")):
                 raise
             given = f"In this advice x is what interop.convert(x, to={spec.format!r}) returns."
             raise RefusedError(lines([str(error), given]), error.effects) from None

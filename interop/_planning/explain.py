@@ -288,6 +288,7 @@ def _hint(graph: Graph, spec: Spec, request: Request) -> str:
     reason = ""
     if spec.dtype not in DTYPES:
         starts = [key for key in hints if str(spec.dtype).startswith(key)]
+        starts = [max(starts, key=len)] if starts else starts
         if starts or (words and not traits):
             traits, reason = starts, f"{spec.dtype} is not a dtype of numbers; "
         elif not traits and request.dtype not in DTYPES:

@@ -13,6 +13,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, Non
 from interop._model.spec import Spec
 from interop._model.typing import Value
 
+_LISTED = "; make a list of it first."
 #: The advice for values of types that are not recognised. The first type that matches counts.
 _MOVES: dict[type | UnionType, str] = {
     NoneType: ": there is nothing to convert.",
@@ -25,15 +26,21 @@ _MOVES: dict[type | UnionType, str] = {
     FunctionType | BuiltinFunctionType | MethodType: "; call it, and pass what it returns.",
     Number: "; make a float of it first.",
     Spec: "; interop.plan takes it.",
-    Iterator | MappingView | Set | Sequence: "; make a list of it first.",
+    Iterator | MappingView | Set | Sequence: _LISTED,
     object: ", and it offers no array protocol; pass the arrays in it, or register a Format.",
 }
 
+#: The types of attributes that several arrays stand in.
+_SEVERAL = frozenset({list, tuple})
 #: How many attributes an advice names.
 _SHOWN = 3
 
-#: The advice for what has a shape and items, unless its parts are of its own type.
+#: The advice for what has a shape and items, if its parts are arrays.
 _READS = "; convert x[...], which reads it."
+#: The advice for what can be gone through, unless its first item is a number or cannot be had.
+_YIELDS = "; convert each item that it yields."
+#: The methods of values that are computed later, which give what converts.
+_RESULTS = ("compute", "result")
 _EMPTY_PART = itemgetter(slice(0))
 #: What gives the array in a value of an unknown type, if it does.
 _WAYS: dict[str, Callable[[Value], object]] = {
@@ -64,22 +71,32 @@ def why_unknown(type_: type, hint: str, frameworks: Iterable[str]) -> str:
 
 def _own_move(type_: type, frameworks: Iterable[str]) -> str:
     """Return the advice for values of a type with a method of its own to read them, or ""."""
-    for name in (f"{start}{name}" for name in frameworks for start in ("to_", "", "as")):
+    names = [f"{start}{name}" for name in frameworks for start in ("to_", "", "as")]
+    for name in (*names, *_RESULTS):
         if _needs_nothing(getattr(type_, name, None)):
             return f"; convert what its {name}() returns."
     if is_like_mapping(type_) or hasattr(type_, "__dataclass_fields__"):
         return _MOVES[Mapping]
+    if callable(getattr(type_, "get_tensor", None)):
+        return "; convert what its get_tensor(...) returns for a name."
     if hasattr(type_, "shape") and hasattr(type_, "__getitem__"):
         return _READS
-    return "; convert each item that it yields." if issubclass(type_, Iterable) else ""
+    return _YIELDS if issubclass(type_, Iterable) else ""
 
 
 def leading_on(value: Value, reason: str, is_format: Callable[[object], bool]) -> str:
     """Return why a value is unknown, with a move that leads on for this very value."""
-    part = None if isinstance(value, type) else _part(value, _EMPTY_PART)
-    if reason.endswith(_READS) and type(part) is type(value):  # to read it is no way out
-        reason = reason.removesuffix(_READS) + _MOVES[object]
-    if not reason.endswith(_MOVES[object]) or isinstance(value, type):
+    if isinstance(value, type):
+        return reason
+    if reason.endswith(_READS):
+        # Of a value without axes x[...] is all there is to read; of others nothing is read.
+        whole = getattr(value, "shape", None) == ()
+        part = _part(value, itemgetter(...) if whole else _EMPTY_PART)
+        if type(part) is type(value) or not is_format(part):  # to read it is no way out
+            reason = reason.removesuffix(_READS) + _MOVES[object]
+    elif reason.endswith(_YIELDS):
+        reason = reason.removesuffix(_YIELDS) + _move_of_items(value, is_format)
+    if not reason.endswith(_MOVES[object]):
         return reason
     for way, get in _WAYS.items():
         part = _part(value, get)
@@ -92,10 +109,30 @@ def leading_on(value: Value, reason: str, is_format: Callable[[object], bool]) -
     return reason
 
 
+def _move_of_items(value: Value, is_format: Callable[[object], bool]) -> str:
+    """Return the advice about the items of a value, as far as they can be looked at one by one.
+
+    What has to be gone through may be computed, read or drawn by that, and is left alone.
+    """
+    if not hasattr(type(value), "__getitem__"):
+        attributes = getattr(value, "__dict__", {}).items()
+        has_arrays = any(is_format(held) and name[:1] != "_" for name, held in attributes)
+        return _MOVES[object] if has_arrays else _YIELDS
+    item = _part(value, itemgetter(0)) if hasattr(type(value), "__len__") else None
+    if isinstance(item, Number):
+        return _LISTED
+    children = item if isinstance(item, (list, tuple)) else [item]
+    return _YIELDS if any(map(is_format, children)) else _MOVES[object]
+
+
 def _attributes(value: Value, is_format: Callable[[object], bool]) -> list[str]:
     """Return the attributes that are arrays of a value, by their public names if they have some."""
     attributes = getattr(value, "__dict__", {})
-    held = [name for name, attribute in attributes.items() if is_format(attribute)]
+    held = [
+        name
+        for name, attribute in attributes.items()
+        if any(map(is_format, attribute if type(attribute) in _SEVERAL else [attribute]))
+    ]
     public = ((name, name.lstrip("_")) for name in held)
     return [short if hasattr(type(value), short) else name for name, short in public]
 

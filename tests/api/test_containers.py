@@ -328,7 +328,9 @@ def test_an_error_in_a_field_of_records_says_where_it_came_up() -> None:
 def test_the_refusal_of_records_leads_to_their_fields() -> None:
     """Records are no one array; what the refusal names makes an array of each field."""
     records = np.array(ROWS, RECORD)
-    with pytest.raises(RefusedError, match=r"interop\.convert_tree makes one array of each field"):
+    with pytest.raises(
+        RefusedError, match=r"interop\.convert_tree\(x, \.\.\.\) makes one array of each field"
+    ):
         interop.convert(records, to="torch")
     assert interop.convert_tree(records, to="torch")["a"].tolist() == [1, 6]
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+import tempfile
 from collections.abc import Callable, Iterator
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from importlib import import_module
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -17,7 +21,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.optimize
+import scipy.sparse.linalg
+import scipy.spatial
 import torch
+import xarray as xr
 
 import interop
 from interop.errors import InteropError, RefusedError, UnknownValueError
@@ -158,7 +166,9 @@ def test_the_moves_of_lists_of_several_shapes_work() -> None:
 def test_the_move_of_records_with_gaps_works() -> None:
     """Records whose fields do not adjoin are refused with what makes an array of each field."""
     x = np.zeros(2, {"names": ["a"], "formats": ["f4"], "offsets": [4], "itemsize": 16})
-    with pytest.raises(RefusedError, match=r"interop\.convert_tree .*; x\['name'\] is one field"):
+    with pytest.raises(
+        RefusedError, match=r"interop\.convert_tree\(x, .*; x\['name'\] is one field"
+    ):
         interop.convert(x, to="torch")
     assert interop.convert(x["a"], to="torch").tolist() == [0, 0]
 
@@ -431,6 +441,204 @@ def test_attributes_that_are_arrays_are_named_with_the_call_that_converts_them()
     tree = interop.convert_tree(vars(x), to="torch")
     assert tree["_X"].tolist() == tree["obs"].tolist() == [0, 1, 2]
     assert (tree["n"], tree["name"]) == (3, "a")
+
+
+class Sized:
+    """A value that is gone through by its length and its items."""
+
+    def __init__(self, *items: Any) -> None:
+        self._held = items
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __getitem__(self, place: int) -> Any:
+        return self._held[place]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._held)
+
+
+class Stream:
+    """A value that can only be gone through, and forbids that where nobody asks for it."""
+
+    def __init__(self, item: Any) -> None:
+        self._item, self.may_start = item, False
+
+    def __iter__(self) -> Iterator[Any]:
+        assert self.may_start
+        yield self._item
+
+
+def from_library(name: str, make: Callable[[Any], Any]) -> Callable[[], Any]:
+    return lambda: make(pytest.importorskip(name))
+
+
+def foreign_file(make: Callable[[Any], Any]) -> Callable[[], Any]:
+    """Return a function that makes a value over a file of tensors in memory."""
+
+    def made() -> Any:
+        torch_files, files = (pytest.importorskip(f"safetensors{end}") for end in (".torch", ""))
+        with tempfile.TemporaryDirectory() as folder:
+            torch_files.save_file({"a": torch.ones(3)}, f"{folder}/a")
+            return make(files.safe_open(f"{folder}/a", "pt"))
+
+    return made
+
+
+_SERIES = pd.Series([1.0, 2.0])
+_RECORDS = np.zeros(2, [("name", "f4")])
+
+#: Values of others, real and made up, in all of which there is something that converts.
+HOLDING: dict[str, Callable[[], Any]] = {
+    **{name: make for name, (make, way) in FOREIGN.items() if way},
+    "annotated": Annotated,
+    "opened file": foreign_file(lambda file: file),
+    "part of a file": foreign_file(lambda file: file.get_slice("a")),
+    "reader of tensors": lambda: foreign(
+        get_tensor=lambda self, name: NUMBERS, keys=lambda self: ["a"]
+    ),
+    "delayed": from_library("dask", lambda dask: dask.delayed(np.ones)(3)),
+    "bag": from_library("dask.bag", lambda bag: bag.from_sequence([1.0, 2.0])),
+    "future": lambda: foreign(result=lambda self, timeout=None: NUMBERS),
+    "untyped storage": lambda: torch.ones(3).untyped_storage(),
+    "typed storage": lambda: torch.ones(3).storage(),
+    "shape of TensorFlow": from_library("tensorflow", lambda tf: tf.TensorShape((3,))),
+    "dataset of TensorFlow": from_library(
+        "tensorflow", lambda tf: tf.data.Dataset.from_tensor_slices(NUMBERS)
+    ),
+    "list of scalars": lambda: Sized(1.0, 2.0),
+    "list of arrays": lambda: Sized(NUMBERS, NUMBERS),
+    "list of pairs": lambda: Sized((NUMBERS, 1), (NUMBERS, 2)),
+    "stream": lambda: Stream(NUMBERS),
+    "loader": lambda: torch.utils.data.DataLoader([torch.ones(1)], batch_size=None),
+    "tensor dataset": lambda: torch.utils.data.TensorDataset(torch.ones(3)),
+    "distribution": lambda: torch.distributions.Normal(torch.zeros(3), torch.ones(3)),
+    "module": lambda: torch.nn.Linear(1, 1),
+    "parameters": lambda: torch.nn.ParameterDict({"a": torch.ones(3)}),
+    "polynomial": lambda: np.polynomial.Polynomial(NUMBERS),
+    "limits": lambda: np.finfo("f4"),
+    "tree of points": lambda: scipy.spatial.cKDTree(np.ones((3, 2))),
+    "hull": lambda: scipy.spatial.ConvexHull(np.eye(3)[:, :2]),
+    "operator": lambda: scipy.sparse.linalg.aslinearoperator(np.eye(3)),
+    "optimum": lambda: scipy.optimize.OptimizeResult(x=NUMBERS),
+    "groups of pandas": lambda: pd.DataFrame({"a": NUMBERS}).groupby("a"),
+    "window of pandas": lambda: _SERIES.rolling(2),
+    "groups of Polars": lambda: pl.DataFrame({"a": NUMBERS}).group_by("a"),
+    "lazy frame": lambda: pl.LazyFrame({"a": NUMBERS}),
+    "dataset of xarray": lambda: xr.Dataset({"name": ("i", NUMBERS)}),
+    "window of xarray": lambda: xr.DataArray(NUMBERS, dims="i").rolling(i=2),
+    "file of NumPy": lambda: foreign(
+        keys=lambda self: ["a"], __getitem__=lambda self, key: NUMBERS
+    ),
+    "dataclass": lambda: dataclasses.make_dataclass("Batch", ["x"])(NUMBERS),
+    "namespace": lambda: SimpleNamespace(x=NUMBERS),
+    "set": lambda: {1.0, 2.0},
+    "iterator": lambda: iter([1.0, 2.0]),
+    "values of a dict": {"a": 1.0}.values,
+    "generator": lambda: (n for n in (1.0, 2.0)),
+    "function": lambda: lambda: NUMBERS,
+    "records by __array__": lambda: foreign(__array__=lambda self, *_, **__: _RECORDS),
+    "gradient of integers": lambda: np.zeros(3, jax.dtypes.float0),
+    "description of JAX": lambda: jax.ShapeDtypeStruct((3,), "float32"),
+    "description of TensorFlow": from_library(
+        "tensorflow", lambda tf: tf.TensorSpec((3,), tf.float32)
+    ),
+    "method of its own": lambda: foreign(to_numpy=lambda self: NUMBERS),
+    "spec": lambda: interop.spec(NUMBERS),
+}
+
+#: Values of others in which nothing converts, or nothing that shows without running their code.
+BARE: dict[str, Callable[[], Any]] = {
+    **{name: make for name, (make, way) in FOREIGN.items() if not way},
+    "object": object,
+    "dtype": lambda: np.dtype("f4"),
+    "random numbers": np.random.default_rng,
+    "generator of torch": torch.Generator,
+    "schema": lambda: pa.schema([("a", "f8")]),
+    "expression": lambda: pl.col("a"),
+    "graph": from_library("networkx", lambda networkx: networkx.path_graph(3)),
+    "array of symbols": from_library("sympy", lambda sympy: sympy.Array([1, 2])),
+    "list of objects": lambda: Sized(object()),
+    "list of text": lambda: Sized("a", "b"),
+    "list that cannot be read": lambda: foreign(
+        __len__=lambda self: 2, __getitem__=_raising, __iter__=_raising
+    ),
+    "items by two places": lambda: foreign(  # as an image has, which yields its pixels
+        __len__=lambda self: 4,
+        __getitem__=lambda self, place: float(place[0]),
+        __iter__=lambda self: iter([1.0]),
+    ),
+}
+
+
+def follow(x: Any, text: str) -> Any:  # noqa: PLR0912 - one for each kind of advice
+    """Return what the advice about an unknown value makes of it; None if that names no call."""
+    convert = partial(interop.convert, to="torch")
+    tree = partial(interop.convert_tree, to="torch")
+    if way := re.search(r"convert (x[^,;]*?)(?:, which reads it)?\.$", text):
+        return convert(eval(way[1], {"x": x}))
+    if way := re.search(r"convert what its (\w+)\(\) returns", text):
+        return convert(getattr(x, way[1])())
+    if "convert what its get_tensor(...) returns for a name" in text:
+        return convert(x.get_tensor(next(iter(x.keys()))))
+    if "convert each item that it yields" in text:
+        if isinstance(x, Stream):
+            x.may_start = True
+        return [convert(item) if not isinstance(item, tuple) else tree(item) for item in x]
+    if "make a list of it first" in text:
+        return convert([*x])
+    if "convert_tree(vars(x), ...)" in text:
+        return tree(vars(x))
+    if way := re.search(r"the arrays in its (\w+)\(\)", text):
+        return tree(getattr(x, way[1])())
+    if "convert_tree converts the arrays in it" in text:
+        try:
+            return tree(x)
+        except interop.errors.BadRequestError as error:
+            assert "; pass dict(x), " in str(error)  # noqa: PT017 - it is advice to follow
+            return tree({name: x[name] for name in [*x.keys()]})
+    if "choose one of them (x['name'])" in text:
+        return convert(x["name"])
+    if "call it, and pass what it returns" in text:
+        return convert(x())
+    if way := re.search(r"interop\.make_spec\(.*\)", text):
+        return interop.plan(eval(way[0], {"interop": interop, "x": x}), to="torch").result
+    return interop.plan(x, to="torch").result if "interop.plan takes it" in text else None
+
+
+# gitlab.com/simpleitk and github.com: SimpleITK/SimpleITK/issues/231; safetensors/issues/141
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+@together("name", HOLDING)
+def test_the_advice_about_every_foreign_value_leads_on(name: str) -> None:
+    """It is given for the value in hand, whatever that is, and does what it says."""
+    x = HOLDING[name]()
+    with pytest.raises(InteropError) as refusal:
+        interop.convert(x, to="torch")
+    if isinstance(refusal.value, UnknownValueError):
+        result = follow(x, str(refusal.value))
+        assert re.search(r"tensor\(|Spec\(", repr(result))
+    else:
+        assert leads_on(x, {"to": "torch"})
+
+
+@together("name", BARE)
+def test_no_advice_names_what_a_foreign_value_has_not(name: str) -> None:
+    """Where nothing leads on, a refusal asks for the arrays, and for no items, parts or methods."""
+    for convert in (interop.convert, interop.convert_tree):
+        if convert is interop.convert_tree and name not in {"list that cannot be read", "graph"}:
+            continue
+        with pytest.raises(UnknownValueError) as refusal:
+            convert(BARE[name](), to="torch")
+        text = str(refusal.value)
+        assert text.endswith(
+            ", and it offers no array protocol; pass the arrays in it, or register a Format."
+        )
+
+
+def test_there_are_foreign_values_of_sixty_kinds() -> None:
+    """The two tables are as many as the libraries that reports have named."""
+    assert len(HOLDING.keys() | BARE.keys()) >= 60
 
 
 @pytest.mark.extra("sklearn")

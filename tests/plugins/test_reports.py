@@ -323,7 +323,9 @@ def test_chosen_fields_of_records_are_refused_with_what_makes_arrays() -> None:
     """Records with gaps between their fields get the advice that others get."""
     records = np.array([(1, 2.5, 7), (3, 4.5, 8)], [("id", "i4"), ("x", "f8"), ("y", "u1")])
     x = records[["id", "y"]]
-    with pytest.raises(RefusedError, match="convert_tree makes one array of each field"):
+    with pytest.raises(
+        RefusedError, match=r"convert_tree\(x, \.\.\.\) makes one array of each field"
+    ):
         interop.convert(x, to="torch")
     tree = interop.convert_tree(x, to="torch")
     assert {name: field.tolist() for name, field in tree.items()} == {"id": [1, 3], "y": [7, 8]}

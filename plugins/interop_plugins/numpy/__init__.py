@@ -81,7 +81,7 @@ _UNTYPED, _MASKED = frozenset({"untyped"}), frozenset({"masked"})
 _ATTRIBUTED = frozenset({"subclass", "labelled"})
 _MEMORY = _VIEWABLE | _SWAPPED
 _TEXT = "x.astype(float) reads the numbers in the text."
-_RECORDS = "interop.convert_tree makes one array of each field; x['name'] is one field."
+_RECORDS = "interop.convert_tree(x, ...) makes one array of each field; x['name'] is one field."
 _IMAGE = (
     "Pillow's images are only read; PIL.Image.fromarray(interop.convert(x, to='numpy')) makes one."
 )
@@ -92,6 +92,7 @@ _HINTS = {
     "datetime64": "x.astype('int64') counts its units from 1970 on; NaT is the least integer.",
     "timedelta64": "x.astype('int64') counts its units; NaT is the least integer.",
     **dict.fromkeys(("[(", "{'names'", "(numpy.record"), _RECORDS),
+    "[('float0'": "it is a gradient of integers, which is zero; numpy.zeros(x.shape) has numbers.",
     "void16": "x.view(ml_dtypes.bfloat16) makes numbers of bfloat16, which .npz files call void.",
     **dict.fromkeys(("PIL.Image:Image", "pillow:Image"), _IMAGE),
     "not_numbers": "its elements are objects and no numbers; x.astype(float) reads the numbers in "
