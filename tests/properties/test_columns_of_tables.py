@@ -315,6 +315,55 @@ def test_names_order_and_index_are_those_of_the_libraries_own_calls(kind, index)
     assert not interop.plan(frame, to="polars").effects & {"drop_labels", "narrow", "drop_mask"}
 
 
+#: Columns that pandas alone has, by the libraries' own calls or by none.
+OF_PANDAS: dict[str, Any] = {
+    "period": pd.period_range("2020", periods=4, freq="M"),
+    "period with nulls": pd.array(["2020-01", None, "2020-02", "2020-03"], dtype="period[D]"),
+    "interval": pd.interval_range(0, 4),
+    "interval of dates": pd.interval_range(pd.Timestamp("2020"), periods=4, closed="left"),
+    "interval with nulls": pd.arrays.IntervalArray.from_tuples([(0, 1), None, (2, 3), (3, 4)]),
+    "categories of numbers": pd.Categorical([3, 1, None, 1], ordered=True),
+    "categories of periods": pd.Categorical(pd.period_range("2020", periods=4, freq="M")),
+    "sparse": pd.arrays.SparseArray([0, 0, 1, 0], fill_value=0),
+    "sparse with a fill": pd.arrays.SparseArray([5, 5, 1, 5], fill_value=5),
+    "sparse bools": pd.arrays.SparseArray([False, True, False, False], fill_value=False),
+    "sparse with NaN": pd.arrays.SparseArray([0, np.nan, 1, 0.0], fill_value=0),
+    "sparse dates": pd.arrays.SparseArray(pd.to_datetime(["2020", "NaT", "2021", "2022"])),
+    "objects": ["a", 1, None, 2.5],
+    "complex": np.arange(4) * 1j,
+}
+
+
+@together("beside", [False, True])
+@together("kind", OF_PANDAS)
+def test_columns_of_pandas_alone_come_back_or_are_refused(kind, beside):
+    """Arrow's table is that of PyArrow's call, and what it refuses is refused; names never go."""
+    frame = pd.DataFrame({"k": OF_PANDAS[kind], **({"n": [1, 2, 3, 4]} if beside else {})})
+    assert interop.convert(frame, to="pandas", copy=True).equals(frame)
+    try:
+        expected = pa.Table.from_pandas(frame)
+    except (pa.ArrowException, TypeError):
+        for target in ("pyarrow.table", "polars"):
+            for copy in (None, True, False):
+                with pytest.raises(RefusedError):
+                    interop.convert(frame, to=target, copy=copy)
+        return
+    table = interop.convert(frame, to="pyarrow.table")
+    assert table.equals(expected, check_metadata=True)
+    if kind == "categories of periods":
+        with pytest.raises(RefusedError, match="pandas has no elements of dictionary"):
+            interop.convert(table, to="pandas")
+    else:
+        pd.testing.assert_frame_equal(interop.convert(table, to="pandas"), frame)
+    polars = interop.convert(frame, to="polars")
+    assert polars.columns == expected.column_names
+    back = interop.convert(polars, to="pandas")
+    if kind.startswith("categories"):  # Polars has categories of text alone
+        assert [*back["k"].dropna()] == [*frame["k"].dropna()]
+    else:
+        pd.testing.assert_frame_equal(back, frame)
+
+
 def test_attributes_are_kept_where_there_is_a_place_and_told_where_there_is_none():
     """Arrow's metadata has them, and Polars none; an index of a Series has none either."""
     frame = pd.DataFrame({"a": [1, 2]})

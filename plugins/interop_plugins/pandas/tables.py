@@ -199,19 +199,23 @@ def _index(table: pa.Table) -> tuple[set[str], pd.Index]:
     return set(names), frame.index.set_names([None] * len(names))
 
 
-def _type_of_pandas(type_: pa.DataType) -> pd.ArrowDtype | None:
-    """Return the dtype that keeps elements which would be Python's objects in pandas."""
+def _type_of_pandas(type_: pa.DataType) -> Any:
+    """Return the dtype that keeps elements which would be Python's objects in pandas, or None."""
     import pandas as pd
     from pyarrow import types
 
     name = str(type_)
-    if "union<" in name:
+    # Of categories that are periods PyArrow makes the integers that count them.
+    is_odd = types.is_dictionary(type_) and "extension<" in name
+    if is_odd or "union<" in name:
         msg = f"pandas has no elements of {name}"
         raise NotImplementedError(msg)
     own = types.is_primitive(type_) and not name.startswith(("date", "time32", "time64"))
     if own or types.is_dictionary(type_) or name.endswith(("string", "string_view")):
         return None
-    return pd.ArrowDtype(type_)
+    # Periods and intervals are pandas' own, under Arrow's names for them.
+    is_own = getattr(type_, "extension_name", "").startswith("pandas.")
+    return type_.to_pandas_dtype() if is_own else pd.ArrowDtype(type_)
 
 
 def _values(column: pa.ChunkedArray, dtype: Any) -> Storage:
