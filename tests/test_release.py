@@ -28,6 +28,14 @@ def test_what_builds_a_release_is_pinned_with_hashes() -> None:
     assert '"--no-isolation"' in session
 
 
+def test_the_hooks_of_commits_have_the_versions_of_the_commands() -> None:
+    """The environments that pre-commit makes have the tools of the group `style`."""
+    hooks = re.findall(r'\["([\w-]+==[\d.]+)"\]', (ROOT / ".pre-commit-config.yaml").read_text())
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    assert len(hooks) == 3
+    assert {*hooks} <= {*groups["style"]}
+
+
 def test_the_list_of_a_wheel_has_its_digest_and_what_it_requires(wheel: Path) -> None:
     """It is CycloneDX; what only an extra requires is optional, and no version is made up."""
     command = [sys.executable, str(ROOT / ".ci" / "sbom"), str(wheel), str(TOOLS)]

@@ -251,7 +251,7 @@ def _run(library: Library, role: str, entry: Check, case: str) -> tuple[str, str
     return RIGHT, ""
 
 
-def _module(library: str | ModuleType) -> str:
+def _module(library: object) -> str:
     """Return the name of a module."""
     if isinstance(library, str):
         return library

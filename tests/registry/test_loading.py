@@ -397,6 +397,8 @@ def test_a_converter_heeds_the_settings_of_a_framework_that_is_imported_later(
 
 def test_many_threads_may_need_plugins_at_once(in_subprocess: Callable[..., str]) -> None:
     """Each gets what it asked for, while others load what they need."""
+    pytest.importorskip("pandas")
+    pytest.importorskip("polars")
     program = """
         import threading
         import interop
@@ -428,6 +430,8 @@ def test_a_child_loads_what_it_needs_while_a_thread_of_its_parent_loaded(
     in_subprocess: Callable[..., str],
 ) -> None:
     """The lock that the thread held is a new one in the child."""
+    pytest.importorskip("pandas")
+    pytest.importorskip("polars")
     program = """
         import os, threading
         import interop
