@@ -204,7 +204,7 @@ class Trees:
             _bar(total) if progress else nullcontext(_nothing) as advance,
         ):
             for batch in _batches(groups, keywords):
-                if len(batch) > 1 and self._convert_at_once(values, batch, converter, version):
+                if len(batch) > 1 and self._convert_at_once(tree, batch, converter, version):
                     advance(sum(group.spec.nbytes for group in batch))
                     continue
                 for spec, chosen, plan, same in batch:
@@ -221,19 +221,25 @@ class Trees:
             return tree.rebuilt()
 
     def _convert_at_once(
-        self, values: list[Value], batch: list[_Group], converter: Converter, version: int
+        self, tree: Tree, batch: list[_Group], converter: Converter, version: int
     ) -> bool:
         """Put the results for some arrays into their places, or answer that nothing was done."""
-        convert = batch[0].plan._batch
+        values, convert = tree.values, batch[0].plan._batch
         assert convert is not None
         arrays = [values[group.places[0]] for group in batch]
-        results = convert(arrays)
+        with Located(partial(tree.path, batch[0].places[0])):
+            results = convert(arrays)
         if results is NotImplemented:
             return False
         for array, result, (spec, chosen, plan, same) in zip(arrays, results, batch, strict=True):
+            if not plan._batch_verified:
+                with Located(partial(tree.path, same[0])):
+                    self._engine.compare(plan, spec, result)
             converter.learn(array, spec, plan, chosen, version)
             for place in same:
                 values[place] = result
+        for group in batch:
+            group.plan._batch_verified = True
         return True
 
     def _planned(

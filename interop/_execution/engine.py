@@ -232,6 +232,10 @@ class Engine:
                 reasons=reasons,
             )
 
+    def compare(self, plan: Plan, spec: Spec, result: Value) -> None:
+        """Compare what a plan gave in a batch with what was planned for the spec of the value."""
+        FirstRun(self._registry, spec, None)(plan.steps[-1], result)
+
     def check_installed(self, request: Request) -> None:
         """Refuse a request if none of its frameworks is installed."""
         formats = [self._registry.formats[name] for name in request.formats]

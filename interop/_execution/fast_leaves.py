@@ -104,7 +104,7 @@ def _in_batches(fast: Fast, path: ValueFunction, arrays: Sequence[Value]) -> Seq
         plan = fast.batches.get(key)
         if plan is None:
             _put(results, places, map(path, [arrays[place] for place in places]))
-        else:
+        elif plan._batch_verified:  # else the leaves are left to be compared with their plans
             at_once.setdefault(plan._key, (plan, []))[1].extend(places)
     for plan, places in at_once.values():
         assert plan._batch is not None

@@ -118,7 +118,16 @@ class Plan:
             "_known_facts",
             "_pickled",
         ),
-        *("_verified", "_warning", "missing", "problem", "request", "spec", "steps"),
+        *(
+            "_batch_verified",
+            "_verified",
+            "_warning",
+            "missing",
+            "problem",
+            "request",
+            "spec",
+            "steps",
+        ),
     )
 
     #: What `_at` gives to a plan that a caller gets.
@@ -150,6 +159,8 @@ class Plan:
         self._allocates = any(step.effects & FILLING for step in on_host)
         #: Whether a result has once been compared with what was planned.
         self._verified = not steps
+        #: Whether all results of a batch have once been compared.
+        self._batch_verified = False
         self._known_facts: Facts | None = None
 
     def _at(

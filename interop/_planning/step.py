@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ from interop._model.blame import is_signal
 from interop._model.provenance import Provenance
 from interop._model.spec import LABELLED, MEMORY_TRAITS, Spec
 from interop._model.typing import Value, ValueFunction
+from interop.errors import ConversionError
 
 
 class Step(NamedTuple):
@@ -109,16 +110,25 @@ def batch(steps: Sequence[Step]) -> Callable[[list[Value]], Any] | None:
     calls = [step.batch or partial(_each, step.call) for step in steps]
 
     def convert(values: list[Value]) -> Any:
+        taken = 0
         try:
             for call in calls:
-                values = call(values)
-                if values is NotImplemented:
+                results = call(values)
+                if results is NotImplemented:
+                    return results
+                results = [*results] if isinstance(results, Iterable) else []
+                if len(results) != len(values):
                     break
+                values, taken = results, taken + 1
+            else:
+                return values
         except BaseException as error:
             if is_signal(error):
                 raise
             return NotImplemented  # the plan, which is called then, says which step fails
-        return values
+        step, counts = steps[taken], f"{len(results)} results for {len(values)} values"
+        msg = f"{step.label} gave {counts}; {step.provenance.remedy}"
+        raise ConversionError(msg, step.label, step.provenance.distribution)
 
     return convert
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from interop import Conversion, Cost, Format, Interop, Spec
 from interop.errors import ConversionError
 from interop.plugin import Cast, Copy, Declined
 from interop.plugin.advanced import Advanced
+from tests.cases import together
+from tests.toys import forget
 
 MIB = 2**20
 
@@ -206,6 +209,45 @@ def test_an_error_names_the_leaf(mine: Interop, calls: Calls, others: dict[str, 
     assert tree["bad"][0].number == 666  # type: ignore[index]
 
 
+#: What a batch gives in the place of its results, and what the error says.
+BROKEN: dict[str, tuple[Callable[[list[Leaf]], Any], str]] = {
+    "one too few": (lambda made: made[1:], "convert gave 1 results for 2 values"),
+    "one too many": (lambda made: [*made, made[0]], "convert gave 3 results for 2 values"),
+    "nothing": (lambda made: {}, "convert gave 0 results for 2 values"),
+    "no results": (lambda made: 5, "convert gave 0 results for 2 values"),
+    "another dtype": (
+        lambda made: [made[0], Leaf("here", made[1].nbytes, 1, "float32", "cpu")],
+        r"promised here uint8 \(1048576,\) on cpu and gave here float32",
+    ),
+    "another format": (
+        lambda made: [made[0], Leaf("there", made[1].nbytes, 1, "uint8", "cpu")],
+        "promised here uint8 .* and gave there uint8",
+    ),
+    "no array": (lambda made: [made[0], None], "promised here and gave None"),
+}
+
+
+@pytest.mark.parametrize("others", [{}, {"consume": True}], ids=["warm", "by plans"])
+@together("name", BROKEN)
+def test_the_results_of_a_first_batch_are_compared_with_the_plan(
+    name: str, mine: Interop, calls: Calls, others: dict[str, Any]
+) -> None:
+    """A batch that breaks its declaration is named at once, and a tree keeps its leaves."""
+    forget(mine)
+    mine.convert_tree(leaves(1), to="here")
+    made = [Leaf("here", MIB, number, "uint8", "cpu") for number in range(2)]
+    change, message = BROKEN[name]
+    calls.answer, tree = change(made), leaves(2)
+    for _ in range(2):
+        with pytest.raises(ConversionError, match=message) as caught:
+            mine.convert_tree([*tree], to="here", **others)
+        assert "convert" in str(caught.value)
+    calls.answer = (leaf for leaf in made)  # an iterator of as many is a sequence of results
+    check(mine.convert_tree([*tree], to="here", **others), tree)
+    calls.answer = None
+    check(mine.convert_tree([*tree], to="here", **others), tree)
+
+
 def test_an_interruption_passes(mine: Interop, calls: Calls) -> None:
     """Ctrl-C in a batch ends the call, and a tree that was emptied is filled again."""
     mine.convert_tree(leaves(1), to="here")
@@ -323,7 +365,7 @@ def test_a_second_way_of_a_type_serves_trees(both: Interop, calls: Calls, first:
     """Whichever way a type was first converted, later trees take both, and describe no leaf."""
     second = {"cpu": "cuda:0", "cuda:0": "cpu"}[first]
     for device in (first, second):
-        both.convert_tree(leaves(2, device=device), to="here")
+        both.convert_tree(leaves(3, device=device), to="here")
     calls.clear()
     tree = [Leaf("there", MIB, n, device="cpu" if n % 2 else "cuda:0") for n in range(6)]
     with pytest.MonkeyPatch.context() as patches:
@@ -337,7 +379,7 @@ def test_a_second_way_of_a_type_serves_trees(both: Interop, calls: Calls, first:
 def test_tied_leaves_stay_tied_on_a_second_way(both: Interop, calls: Calls) -> None:
     """Leaves over one memory get one result, and what no way takes is converted by its plan."""
     for device in ("cpu", "cuda:0"):
-        both.convert_tree(leaves(2, device=device), to="here")
+        both.convert_tree(leaves(3, device=device), to="here")
     calls.clear()
     host, a, b = Leaf("there", MIB, 7, device="cpu"), *leaves(2)
     tied, odd = Leaf("there", MIB, 0), Leaf("there", MIB, 100)
@@ -363,7 +405,7 @@ def test_a_leaf_without_a_key_is_planned(both: Interop, calls: Calls) -> None:
 def test_leaves_of_two_types_are_two_arrays(both: Interop, calls: Calls) -> None:
     """Leaves of two types over one memory are not tied, in the first call and in later ones."""
     for device in ("cpu", "cuda:0"):
-        both.convert_tree(leaves(2, device=device), to="here")
+        both.convert_tree(leaves(3, device=device), to="here")
     both.convert_tree([Weight("there", MIB, device="cpu")] * 2, to="here")
     leaf, weight = Leaf("there", MIB, 3), Weight("there", MIB, 3)
     for _ in range(3):
