@@ -547,19 +547,6 @@ def test_columns_in_chunks_and_with_nulls():
 
 
 @together("make", [pa.table, pa.record_batch])
-def test_columns_of_several_types_are_an_array_if_one_dtype_holds_all(make):
-    """The common dtype is NumPy's; an integer that it does not hold is refused with its column."""
-    value = make({"a": pa.array([1]), "b": pa.array([2.0]), "c": pa.array([True])})
-    result = interop.convert(value, to="numpy")
-    assert (result.tolist(), result.dtype) == ([[1.0, 2.0, 1.0]], np.float64)
-    odd = make({"a": pa.array([2**53 + 1, None]), "b": pa.array([0.5, 1])})
-    with pytest.raises(RefusedError, match="column 'a': 9007199254740993 would be rounded"):
-        interop.convert(odd, to="numpy", allow="drop_mask")
-    result = interop.convert(odd, to="numpy", dtype="float32", allow="drop_mask")
-    np.testing.assert_array_equal(result, np.float32([[2**53 + 1, 0.5], [np.nan, 1]]))
-
-
-@together("make", [pa.table, pa.record_batch])
 def test_columns_of_other_types_are_named(make):
     """The refusal of text and dates says which columns are of which type, and what to do."""
     value = make({"a": pa.array([1]), "b": pa.array(["x"]), "c": pa.array([3])})
