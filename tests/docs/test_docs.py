@@ -402,8 +402,8 @@ def test_every_page_on_effects_and_traits_is_generated() -> None:
 #: Texts that users read: of the code, the documentation and the examples.
 ADVISING = [
     path
-    for folder in ("interop", "plugins", "docs", "examples", ".")
-    for pattern in ("*.py", "*.md", "*.toml")
+    for folder in ("interop", "plugins", "docs", "examples", ".github", ".")
+    for pattern in ("*.py", "*.md", "*.toml", "*.yml")
     for path in sorted(
         (ROOT / folder).glob(pattern) if folder == "." else (ROOT / folder).rglob(pattern)
     )
