@@ -87,13 +87,15 @@ def test_a_dtype_is_a_cast():
         (2**40, "int32", "-2147483648 to 2147483647"),
         (2**63, "int64", "-9223372036854775808 to"),
         (8, "int4", "-8 to 7"),
+        (2**64, "int64", "-9223372036854775808 to"),
+        (2**64, "int8", "-128 to 127"),
     ],
 )
 def test_an_integer_that_does_not_fit_is_refused(number: int, dtype: str, most: str) -> None:
     """Python's integers never wrap around, whatever takes them; NumPy's arrays do, as in NumPy."""
     message = f"{number} does not fit in {dtype}, which holds {most}"
     out = np.zeros((), getattr(ml_dtypes, dtype, dtype))
-    for value in (number, [0, number], range(number, number + 1)):
+    for value in (number, [0, number], [0.5, number], range(number, number + 1)):
         with pytest.raises(RefusedError, match=message):
             interop.convert(value, to="numpy", dtype=dtype)
     with pytest.raises(RefusedError, match=message):
@@ -461,6 +463,9 @@ LISTS = [
     [[[[[[1.0]]]]]],
     [True, False],
     [1j],
+    [256, 2**64],
+    [2**63 - 1],
+    [0.5, True],
 ]
 
 
@@ -469,7 +474,8 @@ LISTS = [
     [
         ("numpy", {}),
         ("torch", {}),
-        *(("numpy", {"dtype": dtype}) for dtype in ("float32", "int8", "uint64", "bool")),
+        *(("numpy", {"dtype": name}) for name in ("float32", "int8", "int64", "uint64", "bool")),
+        ("numpy.ma", {"dtype": "int64"}),
         ("torch", {"dtype": "float64"}),
         ("numpy", {"copy": True}),
         ("torch", {"copy": True}),

@@ -17,6 +17,7 @@ from . import ragged
 from .arrays import MIXED, formats_of
 from .numbers import (
     MAX_AXES,
+    NUMBERS,
     SEQUENCES,
     WEAK,
     check_unmasked,
@@ -74,6 +75,8 @@ def fast_key(value: Sequence[Any]) -> tuple[object, ...] | None:
     if numbers is not None or not isinstance(value, (list, tuple)):
         return numbers
     kind = next(map(type, value), object)
+    if kind in NUMBERS:  # several types, or integers that int64 does not hold
+        return None
     key_of = _keys.get(kind) or _key_of(kind)
     key = None if key_of is None else key_of(value[0])
     if key_of is None or key is None or {*map(type, value)} != {kind}:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Nested: TypeAlias = Number | list["Nested"] | tuple["Nested", ...] | range
 
 #: The dtypes of Python's numbers, and the bytes of an element.
-_NUMBERS: dict[type, tuple[str, int]] = {
+NUMBERS: dict[type, tuple[str, int]] = {
     bool: ("bool", 1),
     int: ("int64", 8),
     float: ("float64", 8),
@@ -41,7 +41,7 @@ _readers: dict[type, tuple[Callable[..., Array], np.dtype[Any]]] = {}
 _makers: dict[type, Callable[[Any], Array]] = {}
 
 #: The types of elements that are often found in the place of numbers.
-_NO_NUMBERS = {str, bytes, dict, type(None)}
+_NONUMBERS = {str, bytes, dict, type(None)}
 #: The types of sequences that are opened.
 SEQUENCES = (list, tuple, range)
 
@@ -80,7 +80,7 @@ _FIRST_ROUNDED = 2.0**53
 
 def describe_number(value: Number) -> Spec | None:
     """Return the spec of a number of Python's own that has a usual dtype, else None."""
-    name_and_size = _NUMBERS.get(type(value))
+    name_and_size = NUMBERS.get(type(value))
     if name_and_size is None or (type(value) is int and not -(2**63) <= value < 2**63):
         return None
     name, size = name_and_size
@@ -137,7 +137,7 @@ def key_of_numbers(value: Any) -> tuple[object, ...] | None:
         return None
     if kind is int and not -(2**63) <= min(leaves) <= max(leaves) < 2**63:
         return None
-    nbytes = _NUMBERS[kind][1] * len(leaves)
+    nbytes = NUMBERS[kind][1] * len(leaves)
     return kind, axes, nbytes.bit_length() >> 1  # its `size_class`
 
 
@@ -145,7 +145,7 @@ def _are_weak(value: Nested, array: Array) -> bool:
     """Tell whether nested lists hold Python's own numbers only, which have no dtype."""
     dtype = array.dtype  # those of Python's own numbers have eight bytes, or twice eight
     return (
-        dtype.kind in "ifc" and dtype.itemsize >= 8 and _types(value, array.ndim) <= _NUMBERS.keys()
+        dtype.kind in "ifc" and dtype.itemsize >= 8 and _types(value, array.ndim) <= NUMBERS.keys()
     )
 
 
@@ -197,7 +197,7 @@ def _array(value: Nested) -> Array:
     except (ValueError, TypeError, RuntimeError) as error:  # an element's own refusal among them
         rows = value if isinstance(value, SEQUENCES) else ()
         leaves = chain.from_iterable(row if isinstance(row, SEQUENCES) else (row,) for row in rows)
-        _check_each(value, (leaf for leaf in leaves if type(leaf) in _NO_NUMBERS))
+        _check_each(value, (leaf for leaf in leaves if type(leaf) in _NONUMBERS))
         reason = str(error).rstrip(".")
         msg = (
             f"NumPy cannot make an array of this {type(value).__name__} ({reason}); "
@@ -336,7 +336,7 @@ def _numpy() -> ModuleType:
     """Return NumPy: an import statement takes a tenth of the fast path's time."""
     import numpy as np
 
-    _readers.update({kind: (np.fromiter, np.dtype(name)) for kind, (name, _) in _NUMBERS.items()})
+    _readers.update({kind: (np.fromiter, np.dtype(name)) for kind, (name, _) in NUMBERS.items()})
     _makers.update(dict.fromkeys((bool, float, complex), np.array))
     return np
 
@@ -373,7 +373,7 @@ def numpy_fast_path(value: Any, *, default_dtype: Callable[[str], str] | None = 
             return NotImplemented
         if default_dtype is None or kind is bool:
             return array
-        wide = _NUMBERS[kind][0]
+        wide = NUMBERS[kind][0]
         name = default_dtype(wide)
         return array if name == wide else _narrowed(array, name)
     # Rows of several lengths, integers that int64 cannot hold, and what does not fit in memory.
@@ -433,7 +433,7 @@ def to_dtype(value: Nested, *, dtype: str) -> Array:
     if array.dtype == object:
         result = cast_objects(array, target)
     else:
-        _check_range(array, dtype)
+        _check_range(value, array, dtype)
         result = checked_cast(real_part(array, target), target)
     return result
 
@@ -478,9 +478,20 @@ def _out_of_range(array: Array, dtype: str) -> str:
     return f"{array[bad][0]!s} is out of the range of {dtype}"
 
 
-def _check_range(array: Array, dtype: str) -> None:
-    """Refuse integers that would wrap around."""
-    if DTYPES[dtype].kind in "iu" and (reason := misfit(array, dtype)):
+def _check_range(value: Nested, array: Array, dtype: str) -> None:
+    """Refuse integers that would wrap around, also if NumPy made floats of them."""
+    facts = DTYPES[dtype]
+    if facts.kind not in "iu":
+        return
+    reason = misfit(array, dtype)
+    if array.dtype.kind in "fc" and int in _types(value, array.ndim):
+        least, most = -(2**facts.digits) if facts.kind == "i" else 0, 2**facts.digits - 1
+        integers = (leaf for leaf in _leaves(value, array.ndim) if type(leaf) is int)
+        outside = [leaf for leaf in integers if not least <= leaf <= most]
+        if outside:
+            number = _shortened(outside[0])
+            reason = f"{number} does not fit in {dtype}, which holds {least} to {most}"
+    if reason:
         raise RefusedError(reason + ".")
 
 
