@@ -251,3 +251,13 @@ def test_lists_and_arrays_of_polars_are_arrays() -> None:
     ragged = pl.Series([np.ones(2), np.zeros(1)])
     assert interop.convert(ragged, to="torch.jagged").values().tolist() == [1, 1, 0]
     assert interop.convert(ragged, to="torch", allow="pad").tolist() == [[1, 1], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    "rows", [[[1, 2], [3]], [torch.ones(2), torch.ones(3)], [np.arange(2), np.arange(0)]]
+)
+def test_ragged_rows_in_an_array_become_what_their_list_becomes(rows):
+    """The word of a framework means its ragged format for an array of rows of several lengths."""
+    result = interop.convert(objects(*rows), to="polars")
+    assert result.equals(interop.convert(rows, to="polars"))
+    assert [len(row) for row in result] == [*map(len, rows)]

@@ -185,6 +185,7 @@ def _rows() -> Format:
         describe=describe,
         dtypes=frozenset(DTYPES),
         devices=("cpu", "cuda", "rocm", "metal", "tpu", "oneapi"),
+        carries={"nested"},
         wrapper=Wrapper(list_of_rows, 1e-6),
         requires="numpy",
         install="pip install numpy",
