@@ -183,6 +183,7 @@ function style() {
     { selector: ".near", style: { opacity: 0.95, width: 2.6 } },
     { selector: ".out, .hop", style: { "target-arrow-shape": "triangle" } },
     { selector: ".out", style: { opacity: 0.9, "arrow-scale": 0.8 } },
+    { selector: ".aside", style: { opacity: 0.08 } },
     { selector: ".format.far", style: { "text-opacity": 0.35 } },
     { selector: ".format.found", style: { "background-opacity": 1, "background-color": color("found") } },
     { selector: ".format.stop", style: { "background-opacity": 0.3, "background-color": color("mark") } },
@@ -220,6 +221,17 @@ function start() {
   graph.zoom(SMALLEST_TEXT / FONT_SIZE);
   const hub = [...neighbors].sort((one, other) => other[1].length - one[1].length)[0][0];
   graph.center(graph.getElementById(`framework ${hub}`));
+  keepInside();
+}
+/** Move the view so that it shows no more beside the graph than has to be. */
+function keepInside() {
+  const all = graph.elements().boundingBox(), shown = graph.extent(), margin = 14 / graph.zoom();
+  const beyond = (first, last, start, end) => {
+    if (last - first >= end - start + 2 * margin) return (first + last - start - end) / 2;
+    return last > end + margin ? last - end - margin : Math.min(0, first - start + margin);
+  };
+  graph.panBy({ x: graph.zoom() * beyond(shown.x1, shown.x2, all.x1, all.x2),
+    y: graph.zoom() * beyond(shown.y1, shown.y2, all.y1, all.y2) });
 }
 function zoom(factor) {
   graph.zoom({ level: graph.zoom() * factor,
@@ -505,7 +517,16 @@ function search() {
   }
   for (const section of $("list").children)
     section.hidden = !section.querySelector(".format:not([hidden])");
+  filter(text);
   return first;
+}
+/** Leave in the picture the frameworks of the formats that are found, and what they are linked with. */
+function filter(text) {
+  const cards = graph.nodes().filter(node => node.id().startsWith("framework "));
+  const found = cards.filter(card => card.descendants(".found").nonempty());
+  const near = found.union(found.connectedEdges()).union(found.neighborhood());
+  graph.elements().removeClass("aside");
+  if (text && found.nonempty()) graph.elements().difference(near.union(near.descendants())).addClass("aside");
 }
 $("search").addEventListener("input", search);
 $("search").addEventListener("keydown", event => {

@@ -414,6 +414,30 @@ def test_text_is_legible_in_every_window(
         browser.emulate(1400, 900)
 
 
+def test_the_picture_opens_full_and_is_filtered_by_what_is_typed(
+    browser: Browser, whole: tuple[Interop, str], tmp_path: Path
+) -> None:
+    """No more is empty beside the graph than has to be, and what is not linked with a match fades."""
+    browser.emulate(1000, 650)  # as in the frame of the site
+    _show(browser, whole[1], tmp_path)
+    places = """
+        const all = graph.elements().boundingBox(), shown = graph.extent(), margin = 20 / graph.zoom();
+        return [["x1", "x2", "w"], ["y1", "y2", "h"]].filter(([_, __, size]) => all[size] > shown[size])
+            .map(([first, last]) => [shown[first] - all[first], all[last] - shown[last]])
+            .flat().map(hidden => hidden + margin);
+    """
+    hidden = browser.run(places)
+    browser.emulate(1400, 900)
+    assert hidden, "the test needs a graph that is larger than its place"
+    assert min(hidden) > 0
+    fades = "return graph.getElementById(arguments[0]).hasClass('aside')"
+    browser.type("#search", "onnxr")
+    names = ("framework onnxruntime", "framework numpy", "framework awkward")
+    assert [browser.run(fades, name) for name in names] == [False, False, True]
+    browser.type("#search", "\ue00c")
+    assert browser.run("return graph.$('.aside').length") == 0
+
+
 def test_the_page_is_dark_where_the_system_is(opened: Browser) -> None:
     """Paper and boxes change their colors at once, and names stay legible on them."""
     colors = """
