@@ -98,7 +98,17 @@ def _kind(result: Any) -> tuple[str, bool]:
     return format_, format_ == "awkward" and "var" in str(result.type)
 
 
-@pytest.mark.parametrize("kind", marked(KINDS))
+#: Kinds of which others of the same layout are tried in each run.
+_ALIKE = {"scipy.coo", "scipy.csc", "torch.sparse_coo"}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *marked(kind for kind in KINDS if kind not in _ALIKE),
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in sorted(_ALIKE)),
+    ],
+)
 def test_the_format_depends_on_the_request_and_the_kind_alone(kind: str) -> None:
     """No size, order of elements or of memory, and no length of rows, changes what comes out."""
     for target in (*_TARGETS, kind):

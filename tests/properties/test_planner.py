@@ -7,6 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
@@ -54,6 +55,7 @@ def test_the_route_is_the_best_of_all(rng: Random) -> None:
         return
 
 
+@pytest.mark.slow
 def test_the_route_is_the_best_in_large_worlds() -> None:
     """In worlds of any size, many requests have a route, and each planned route is the best."""
     routes = tried = 0
