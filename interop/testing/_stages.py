@@ -15,7 +15,7 @@ from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
 from interop._planning.plan import Plan
 from interop._planning.step import Step, batch
-from interop.errors import Declined, InteropError, RefusedError
+from interop.errors import ConversionError, Declined, InteropError, RefusedError
 
 from ._calls import LOCKED, OF_A_CALL, Caller, Refused
 from ._components import problem_of_components
@@ -405,12 +405,13 @@ class _Stages:
         pairs = [self._caller.value(trial) for trial in trials]
         convert, read = batch(pairs[0][1:]), self._caller.truth.read
         assert convert is not None
-        results = convert([value for value, _ in pairs])
+        problem = f"the batch of {self._label} returns others than {self._label} ({trials[0]})"
+        try:
+            results = convert([value for value, _ in pairs])
+        except ConversionError:  # it returns too many or too few
+            return problem
         if results is NotImplemented:
             return ""
-        problem = f"the batch of {self._label} returns others than {self._label} ({trials[0]})"
-        if len(results) != len(pairs):
-            return problem
         for (value, step), result in zip(pairs, results, strict=True):
             alone = self._caller.call(step, value)
             reading, other = read(result), read(alone)
