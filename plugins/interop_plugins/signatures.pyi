@@ -551,11 +551,10 @@ ComplexWarning
 
 Examples
 --------
->>> import numpy as np
->>> mine = Interop()
->>> mine.convert(np.arange(3), to="python")
+>>> import interop, numpy as np
+>>> interop.convert(np.arange(3), to="python")
 [0, 1, 2]
->>> mine.convert([1, 2], to="numpy", dtype="float32")
+>>> interop.convert([1, 2], to="numpy", dtype="float32")
 array([1., 2.], dtype=float32)
 """
 # end convert
@@ -715,7 +714,8 @@ UnknownValueError, UnknownTargetError, BadRequestError
 
 Examples
 --------
->>> to_floats = Interop().converter("numpy", dtype="float32")
+>>> import interop
+>>> to_floats = interop.converter("numpy", dtype="float32")
 >>> to_floats([1, 2])
 array([1., 2.], dtype=float32)
 """
@@ -875,9 +875,9 @@ UnknownValueError, UnknownTargetError, BadRequestError, RefusedError, PluginErro
 
 Examples
 --------
->>> mine = Interop()
->>> spec = mine.make_spec("torch", "float32", device="cuda:0", shape=(3,))
->>> mine.plan(spec, to="numpy").effects
+>>> import interop
+>>> spec = interop.make_spec("torch", "float32", device="cuda:0", shape=(3,))
+>>> interop.plan(spec, to="numpy").effects
 frozenset({'transfer'})
 """
 # end plan
@@ -950,6 +950,8 @@ Raises
 InteropError
     As for `convert`. The message begins with the path of the leaf
     (``model/layers/3/weight``), which is also the error's `where`.
+RefusedLeavesError
+    Several leaves are refused: a `RefusedError` and an `ExceptionGroup` of the first ten.
 UnknownValueError
     A model, an iterator, a set or a view holds arrays that would come back unconverted.
 BadRequestError
@@ -960,12 +962,11 @@ NotInstalledError
 
 Examples
 --------
->>> import numpy as np
->>> mine = Interop()
+>>> import interop, numpy as np
 >>> batch = {"pixels": [np.ones(2), np.ones(1)], "ids": np.arange(2), "split": "train"}
->>> mine.convert_tree(batch, to="numpy", dtype="float32")["pixels"]
+>>> interop.convert_tree(batch, to="numpy", dtype="float32")["pixels"]
 [array([1., 1.], dtype=float32), array([1.], dtype=float32)]
->>> mine.convert_tree(batch, to="numpy", dtype="float32")["ids"]
+>>> interop.convert_tree(batch, to="numpy", dtype="float32")["ids"]
 array([0, 1])
 """
 # end convert_tree
@@ -1028,11 +1029,10 @@ only once: neither the pullback nor forward mode is differentiable.
 
 Examples
 --------
->>> mine = Interop()
->>> @mine.accepts("numpy")
+>>> import interop, torch
+>>> @interop.accepts("numpy")
 ... def centred(x):
 ...     return x - x.mean()
->>> import torch
 >>> centred(torch.tensor([1.0, 3.0]))
 tensor([-1.,  1.])
 """
@@ -1066,7 +1066,8 @@ UnknownValueError, BadRequestError
 
 Examples
 --------
->>> Interop().make_spec("torch", "bf16", device="cuda:0", shape=(4096, 4096)).nbytes
+>>> import interop
+>>> interop.make_spec("torch", "bf16", device="cuda:0", shape=(4096, 4096)).nbytes
 33554432
 """
 # end make_spec

@@ -14,6 +14,7 @@ import docs.signatures
 import interop
 from interop._model.effect import EFFECTS
 from interop._model.typing import EffectName
+from interop._request.naming import named
 
 TEXT = docs.signatures.FILE.read_text("utf-8")
 
@@ -40,7 +41,8 @@ def test_no_word_stands_twice() -> None:
     """A word that a type checker takes for a target names formats, and gives results of one type."""
     found = [word for result in docs.signatures.results() for word in result.words]
     assert sorted(found) == sorted(set(found))
-    assert all(interop.default._registry.loaded().named(word) for word in found)
+    registry = interop.default._registry.loaded()
+    assert all(named(registry, word) for word in found)
 
 
 @pytest.mark.parametrize(

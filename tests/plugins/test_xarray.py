@@ -115,7 +115,7 @@ def test_nulls_inside(data):
     """A nullable pandas array inside is refused like any other array with nulls."""
     value = xr.Variable("x", data)
     with pytest.raises(
-        RefusedError, match=r"of pandas.array, labelled, masked.*(\n.*)*allow=\{'drop_mask'\}"
+        RefusedError, match=r"of pandas.array, masked.*(\n.*)*allow=\{'drop_mask'\}"
     ):
         interop.convert(value, to="numpy")
     filled = interop.convert(value, to="numpy", allow="drop_mask")

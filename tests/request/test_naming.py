@@ -225,7 +225,11 @@ def test_a_misspelt_device_is_refused_at_once() -> None:
         (instance(to_numpy=lambda _, key: key), "pass the arrays in it, or register a Format"),
         (instance(collect=len), "pass the arrays in it, or register a Format"),
         (instance(keys=len, __getitem__=len), "interop.convert_tree converts the arrays in it"),
-        (instance(shape=(2,), __getitem__=len), r"convert x\[\.\.\.\], which reads it"),
+        (
+            instance(shape=(1,), __getitem__=lambda *_: ARRAY),
+            r"convert x\[\.\.\.\], which reads it",
+        ),
+        (instance(shape=(2,), __getitem__=len), "pass the arrays in it, or register a Format"),
         (make_dataclass("Batch", ["image"])(ARRAY), "convert_tree converts the arrays in it"),
         (DataLoader([ARRAY]), "convert each item that it yields"),  # type: ignore[arg-type]
         (pack_sequence([torch.ones(2)]), "PackedSequence of torch.Tensor and NoneType is not one"),
