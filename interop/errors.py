@@ -128,7 +128,7 @@ class RefusedLeavesError(RefusedError, ExceptionGroup[RefusedError]):
     def __init__(self, message: str, errors: Sequence[RefusedError]) -> None:
         effects = frozenset(effect for error in errors for effect in error.effects)
         super().__init__(message, effects)
-        self.args = (message, errors)
+        self.args: tuple[Any, ...] = (message, errors)
 
     def __str__(self) -> str:
         return legible(str(self.args[0]))

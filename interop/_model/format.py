@@ -235,9 +235,10 @@ class Advanced(NamedTuple):
     fast_key : callable or None
         ``fast_key(value)`` tells plain values of one type apart without describing them: values
         with equal keys have equal specs, but for their lengths and for `nbytes`, whose
-        `size_class` is the same. None for a value that has any trait other than ``grad``,
-        ``noncontiguous``, ``fortran``, ``negative_strides`` and ``weak``, which have keys of their
-        own, as all traits of tables have. Values that have an `address` have a `dtype`, too.
+        `size_class` is the same. None for a value that has any trait that plain ones have not,
+        other than ``grad``, ``noncontiguous``, ``fortran``, ``negative_strides`` and ``weak``,
+        which have keys of their own, as all traits of tables have. Values that have an `address`
+        have a `dtype`, too.
     address : callable or None
         ``address(value) -> int`` of the first element, in bytes, where that takes less time than
         `Format.memory`. If formats share a type, it answers 0 or raises RuntimeError for the values

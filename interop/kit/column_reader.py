@@ -59,15 +59,16 @@ class ColumnReader:
         stack: Callable[..., Any] | None = None,
         by_rows: bool = False,
     ) -> None:
-        self.columns = referred(columns)
-        self.numbers = referred(numbers)
-        self.nulls = referred(nulls) if nulls else _none
-        self.dtype = referred(dtype) if dtype else self._dtype_of_numbers
-        self.chunks = referred(chunks) if chunks else _whole
-        self._untyped = referred(untyped)
-        self._stack = stack
-        self.has_nulls, self.has_untyped = bool(nulls), bool(untyped)
-        self.by_rows = by_rows
+        self.columns: Callable[..., Any] = referred(columns)
+        self.numbers: Callable[..., Any] = referred(numbers)
+        self.nulls: Callable[..., Any] = referred(nulls) if nulls else _none
+        self.dtype: Callable[..., Any] = referred(dtype) if dtype else self._dtype_of_numbers
+        self.chunks: Callable[..., Any] = referred(chunks) if chunks else _whole
+        self._untyped: Callable[..., Any] = referred(untyped)
+        self._stack: Callable[..., Any] | None = stack
+        self.has_nulls: bool = bool(nulls)
+        self.has_untyped: bool = bool(untyped)
+        self.by_rows: bool = by_rows
 
     def vector(self, vector: Value, *, dtype: str) -> Value:
         """Return the numbers of a vector in a new array, with NaN or zero for nulls."""

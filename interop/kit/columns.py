@@ -77,9 +77,11 @@ def words_of_columns(columns: Collection[tuple[str, object]]) -> str:
 _MASKED, _MIXED = frozenset({"masked"}), frozenset({"mixed"})
 _SCATTERED, FORTRAN_ORDER = frozenset({"scattered"}), frozenset({"noncontiguous", "fortran"})
 _UNTYPED = frozenset({"not_numbers", "untyped"})
+#: The trait of a table whose rows have labels, or of one that has got them as columns.
+INDEXED = frozenset({"indexed"})
 #: Traits that say how numbers lie, and nothing of what they are.
 _LAYOUT = MEMORY_TRAITS | COLUMN_TRAITS | SEVERAL_DTYPES
-_LAYOUT |= frozenset({"scattered", "chunked", "indexed", "unknown_dtype"})
+_LAYOUT |= INDEXED | {"scattered", "chunked", "unknown_dtype"}
 #: The traits of the only column of a table if its rows are lists.
 ROW_TRAITS = frozenset(
     {
@@ -130,6 +132,7 @@ def gathered(
     with_nulls: Callable[..., Any] | None = None,
     filled: Set[str] | None = None,
     adds: Set[str] | None = None,
+    has_index: bool = False,
     cost: Cost = GATHER,
     untyped_cost: Cost = OBJECTS,
 ) -> Iterator[Conversion]:
@@ -152,9 +155,13 @@ def gathered(
         The dtypes in which nulls are filled. None: all that NumPy holds.
     adds : set of str or None
         The traits of the result. None: that of Fortran order, of a table.
+    has_index : bool
+        Whether its tables have labels of rows. To others these have come as columns, of which no
+        array may be made.
     cost, untyped_cost : Cost
     """
     carries, kind = frozenset(source.carries), source.name.rpartition(".")[2]
+    carries -= EMPTY if has_index else INDEXED
     if adds is None:
         adds = FORTRAN_ORDER if source.is_table else EMPTY
     make = partial(Conversion, source.name, adds=adds, effects=COPY, cost=cost)
@@ -228,7 +235,7 @@ def streamed(
         target.name,
         read,
         takes=_ANY_TABLE - refuses | keeps,
-        drops=gone - LABELLED - (carries & FORTRAN_ORDER),
+        drops=gone - LABELLED - INDEXED - (carries & FORTRAN_ORDER),
         adds=_SCATTERED | adds,
         copies=copies,
         shares_only=shares,
@@ -240,7 +247,7 @@ def streamed(
     )
     yield stream
     if refuses >= NO_COLUMNS:
-        stream = stream._replace(takes=_ANY_TABLE | keeps, requires=NO_COLUMNS | {"indexed"})
+        stream = stream._replace(takes=_ANY_TABLE | keeps, requires=NO_COLUMNS | INDEXED)
         index = f"index_to_{target.framework}"
         yield stream._replace(drops=NO_COLUMNS, adopt=None, name=index)
 

@@ -22,6 +22,7 @@ from .columns import (
     FORTRAN_ORDER,
     GATHER,
     GATHER_COLUMNS,
+    INDEXED,
     OBJECTS,
     common_dtype,
     gathered,
@@ -40,7 +41,7 @@ _NUMBERS = INTEGERS | REALS | {"bool"}
 _MEMORY = MEMORY_TRAITS - {"byteswapped", "unaligned"}
 #: The kinds of columns in NumPy's memory.
 _KINDS = frozenset({"block_columns", "byte_columns", "strided_columns", "object_columns"})
-_OF_TABLES = _MASKED | _APART | ANY_DTYPES | {"readonly"} | _KINDS
+_OF_TABLES = _MASKED | _APART | ANY_DTYPES | INDEXED | {"readonly"} | _KINDS
 
 
 def column_formats(
@@ -56,6 +57,7 @@ def column_formats(
     from_arrow: Reference = "",
     arrow: Mapping[str, Any] | None = None,
     filled: Set[str] | None = None,
+    has_index: bool = False,
     cost: Cost = GATHER_COLUMNS,
     untyped_cost: Cost = OBJECTS,
     **fields: Any,
@@ -102,6 +104,9 @@ def column_formats(
         `Conversion`. None: some memory may be shared, and some copied.
     filled : set of str or None
         The dtypes in which nulls are filled. None: all that NumPy holds.
+    has_index : bool
+        Whether tables have labels of rows, as pandas' have. From tables that have some others get
+        them as columns.
     cost : Cost
         How long it takes to write the columns of a table.
     untyped_cost : Cost
@@ -152,6 +157,7 @@ def column_formats(
             with_nulls=reader.table_with_nulls,
             filled=filled,
             adds=EMPTY if reader.by_rows else FORTRAN_ORDER,
+            has_index=has_index,
             cost=cost,
             untyped_cost=untyped_cost,
         )

@@ -73,7 +73,7 @@ _PLAIN_TYPES = (bool, int, float, complex, str, type(None))
 _TELLING = ("readonly", "negative_strides", "broadcast", "noncontiguous")
 #: Errors that mean a mistake in a function, not a refusal.
 _MISTAKES = (AttributeError, LookupError, NameError, TypeError)
-#: Traits that a value with a fast key may have.
+#: Traits that a value with a fast key may have, beside those of all plain ones.
 _KEYED = frozenset({"grad", "noncontiguous", "fortran", "negative_strides", "weak"})
 #: Variants that change the numbers of the value.
 _OTHER_NUMBERS = frozenset({"broadcast", "scalar", "zero_tensor", "meta", "masked", "nested"})
@@ -473,6 +473,7 @@ class _Format:
         plain = product(self._shapes(), self._dtypes())
         recipes += [self._recipe(shape)._replace(dtype=dtype) for shape, dtype in plain]
         specs: dict[object, Spec] = {}
+        usual = _KEYED | self._interop.spec(self._plain()[1]).traits
         for recipe in recipes:
             try:
                 value = sampled(self._interop, recipe)
@@ -484,7 +485,7 @@ class _Format:
             if key is None or not self._registry.recognition.is_plain(kind, self._format):
                 continue
             other = specs.setdefault((kind, key), spec)
-            is_odd = bool(spec.traits - _KEYED) and not self._format.is_table
+            is_odd = bool(spec.traits - usual) and not self._format.is_table
             problem = f"gives {spec} a key, although it is not plain" if is_odd else ""
             if spec_class(other) != spec_class(spec):
                 problem = f"gives {other} and {spec} the same key"

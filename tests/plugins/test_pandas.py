@@ -517,3 +517,20 @@ def test_nothing_is_imported_that_the_value_does_not_need(in_subprocess):
         interop.convert(np.ones(3), to="pandas.series")
         """
     )
+
+
+@pytest.mark.parametrize("index", [[0.5, 1.5], ["a", "b"]], ids=["numbers", "text"])
+def test_no_array_has_a_column_of_labels(index: list[Any]) -> None:
+    """Labels of rows that other tables have as a column are in no array, whatever its format."""
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [True, False]}, index)
+    targets = [declared.format for declared in interop.formats() if not declared.format.is_table]
+    reached = []
+    for target in targets:
+        try:
+            result = interop.convert(frame, to=target.name, allow={"densify", "narrow"})
+        except interop.errors.InteropError:
+            continue  # its library is missing, or it holds no two columns
+        reached.append(target.name)
+        numbers = interop.convert(result, to="numpy", allow={"densify", "drop_labels"})
+        assert numbers.tolist() == [[1.0, 1.0], [2.0, 0.0]], target.name
+    assert {"numpy", "torch", "pyarrow.fixed_size_list", "pyarrow.list"} <= {*reached}

@@ -133,7 +133,9 @@ def _formats() -> Iterator[Format]:
         unary=tuple(_within_jax()),
         memory=describe.memory,
         fast_path=describe.unless_deleted,
-        advanced=_ADVANCED._replace(offers={"dlpack": offers.offer}, page_locked=True),
+        advanced=_ADVANCED._replace(
+            offers={"dlpack": offers.offer}, page_locked=True, fast_key=describe.fast_key
+        ),
     )
     yield Format(
         "jax.ref",

@@ -170,6 +170,7 @@ def interop_declarations() -> Iterable[Declaration]:
                 "adds": {"byte_columns"},
                 "cost": Cost(2e-3),
             },
+            has_index=True,
             cost=_GATHER,
         ),
         rows,

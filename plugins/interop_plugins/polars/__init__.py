@@ -269,10 +269,9 @@ def _views() -> Iterable[Conversion]:
         fast_path=dense.series_fast_path,
         name="series_to_numpy",
     )
-    kinds = _IMMUTABLE | _FORTRAN | COLUMN_TRAITS | {"indexed"}
-    drops = COLUMN_TRAITS | {"indexed"}
+    kinds = _IMMUTABLE | _FORTRAN | COLUMN_TRAITS
     yield share(
-        "polars.dataframe", takes=kinds, drops=drops, cost=Cost(4e-6), name="block_to_numpy"
+        "polars.dataframe", takes=kinds, drops=COLUMN_TRAITS, cost=Cost(4e-6), name="block_to_numpy"
     )
     yield Conversion(
         "polars.series",

@@ -377,7 +377,7 @@ def _others_to_numpy() -> Iterable[Conversion]:
     yield _fill_nulls("pyarrow.scalar", dense.scalar_to_numpy)
     for source in ("pyarrow.table", "pyarrow.record_batch"):
         share = partial(Conversion, source, "numpy", tables.column_to_numpy, dtypes=NUMBERS)
-        kinds = COLUMN_TRAITS | {"indexed"}
+        kinds = COLUMN_TRAITS
         share = partial(share, takes=_IMMUTABLE | _UNALIGNED | kinds, cost=Cost(5e-6))
         yield share(requires=_ONE_COLUMN, drops=kinds | _ONE_COLUMN)
         locked = _ONE_COLUMN | _READONLY
