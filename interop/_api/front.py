@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -31,6 +31,8 @@ _STREAM = {"stream"}
 _OTHERS = {*Keywords._fields} - {"to", "like", "dtype", "device", "copy"}
 #: The keywords that take objects, which cannot be looked up.
 _UNKEYED = frozenset({"out", "stream"})
+#: The types of effects in a key.
+_KEPT = frozenset({set, tuple})
 #: The types of the words for ``copy=``; 1 equals True.
 _COPIES = frozenset({type(None), bool, str})
 #: The keywords of `convert_tree` that the converter of a call stands for.
@@ -109,7 +111,7 @@ def fast_first(full: _Function) -> _Function:
                     and "stream" not in others
                 ):
                     policy = innermost and innermost.policy
-                    key = (to, named, device, copy, policy, *others.items())
+                    key = (to, named, device, copy, policy, *_hashable(others))
                     if innermost is not None and innermost.traces:
                         key = None
                 else:
@@ -161,7 +163,14 @@ def _longer_key(
         if likeness is None:
             return None
         key += likeness
-    return (*key, innermost and innermost.policy, *others.items())
+    return (*key, innermost and innermost.policy, *_hashable(others))
+
+
+def _hashable(keywords: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Return keywords with their values, of which sets of effects stand in a key as frozen ones."""
+    if set not in map(type, keywords.values()):
+        return keywords.items()
+    return [(name, frozenset(v) if type(v) is set else v) for name, v in keywords.items()]
 
 
 def converted(converters: Converters, x: Value, given: Keywords, key: object = None) -> Value:
@@ -170,7 +179,8 @@ def converted(converters: Converters, x: Value, given: Keywords, key: object = N
     if keywords.out is not None:
         return write(converters, x, keywords)
     # No key for a call whose effects came from an iterator, which `checked` has used up.
-    return converters.convert(x, keywords, key if keywords is given else None)
+    is_kept = keywords is given or {type(given.allow), type(given.forbid)} <= _KEPT
+    return converters.convert(x, keywords, key if is_kept else None)
 
 
 def _on_stream(converters: Converters, x: Value, to: Any, stream: dict[str, Any]) -> Value:
@@ -209,7 +219,7 @@ def small_first(full: _Function) -> _Function:
                     key = to
                 elif keywords.keys() <= _TREE and type(keywords.get("copy")) in _COPIES:
                     policy = innermost and innermost.policy
-                    key = (convert_tree, policy, to, *keywords.items())
+                    key = (convert_tree, policy, to, *_hashable(keywords))
             if key is None:
                 args = (self,) if tree is _NONE else (self, tree, to)
                 return full(*args, *excess, **keywords)

@@ -96,7 +96,7 @@ KEYWORDS: dict[str, dict[str, Any]] = {
     "all": {"dtype": "float64", "cast_all": True},
     "all copied": {"dtype": "float32", "copy": True},
     "device": {"device": "cpu"},
-    "forbid": {"forbid": "detach", "copy": True},
+    "forbid": {"forbid": {"detach"}, "copy": True},
     "others refused": {"others": "refuse"},
     "others converted": {"others": "convert"},
 }
@@ -118,6 +118,9 @@ CALLS: dict[str, Callable[[Interop, Any, str], Any]] = {
     "like": lambda mine, x, to: mine.convert(x, like=_plain(to)),
     "allow": lambda mine, x, to: mine.convert(x, to=to, allow="narrow"),
     "forbid": lambda mine, x, to: mine.convert(x, to=to, forbid="copy"),
+    "sets of effects": lambda mine, x, to: mine.convert(
+        x, to=to, allow={"narrow"}, forbid={"copy", "transfer"}
+    ),
     "forbid what moves": lambda mine, x, to: mine.convert(x, to=to, forbid={"copy", "transfer"}),
     "forbid what loses": lambda mine, x, to: mine.convert(x, to=to, forbid="detach"),
     "order": lambda mine, x, to: mine.convert(x, to=to, order="C"),
@@ -182,6 +185,20 @@ def test_a_value_gets_what_a_cold_process_gives_it(
     learnt = [fast for converter in kept for fast in converter.learnt.values()]
     assert any(fast.by_key for fast in learnt)
     assert any(fast.plain or fast.same for fast in learnt)
+
+
+@pytest.mark.parametrize("name", ["allow", "forbid"])
+def test_effects_may_be_sets(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A warm call with a set of effects is not planned again, and heeds what the set then holds."""
+    mine, effects, tensor = Interop(), {"detach"}, torch.ones(3)
+    for _ in range(4):
+        mine.convert(tensor, "numpy", **{name: effects})
+    with monkeypatch.context() as patches:
+        patches.setattr(mine._converters, "convert", None)
+        assert mine.convert(tensor, "numpy", **{name: effects}).tolist() == [1.0, 1.0, 1.0]
+    effects.add("view" if name == "allow" else "nothing")
+    with pytest.raises(InteropError, match="is not an effect"):
+        mine.convert(tensor, "numpy", **{name: effects})
 
 
 @pytest.mark.parametrize("keywords", KEYWORDS.values(), ids=KEYWORDS)
