@@ -23,7 +23,7 @@ from interop._model.blame import shortened
 from interop._model.device import ordinary
 from interop._model.extension import Autodiff, Pullback
 from interop._model.format import Format
-from interop._model.spec import Spec, brief
+from interop._model.spec import Spec, summary
 from interop._model.text import listed
 from interop._model.typing import SCALARS, Value, ValueFunction
 from interop._planning.goals import keeps_elements
@@ -357,7 +357,7 @@ class Calls:
         elif target.partition(".")[0] not in able:
             keeps += f" (if it is a function of {listed(able)})"
         return (
-            f"{_name(self.function)} takes {target}, and {brief(spec)} would lose its history, "
+            f"{_name(self.function)} takes {target}, and {summary(spec)} would lose its history, "
             f"which is being recorded. The author of the function passes {keeps} or allow='detach' "
             f"to drop it; a caller who needs no gradient {way}."
         )
@@ -634,8 +634,8 @@ class _Caller:
             path_of = partial(self._arguments.path, place)
             with Located(path_of, partial(_named, self._function)):
                 msg = (
-                    f"{brief(spec)} has a history that grad=True would lose, because it is not of "
-                    f"the format of the first array, {own}; convert it first, or detach it."
+                    f"{summary(spec)} has a history that grad=True would lose, because it is not "
+                    f"of the format of the first array, {own}; convert it first, or detach it."
                 )
                 raise BadRequestError(msg)
         return False

@@ -11,7 +11,7 @@ from interop._model.device import device_type
 from interop._model.dtype import DTYPES, imaginary_loss, itemsize, preserves
 from interop._model.format import LINES, Format
 from interop._model.log import log
-from interop._model.spec import Spec, brief, shape_text
+from interop._model.spec import Spec, shape_text, summary
 from interop._model.text import listed, readable
 from interop._model.typing import Value
 from interop._planning.explain import explanation, nearest_refused, refusal
@@ -206,7 +206,7 @@ class Engine:
             if route is None or stays:
                 nearest = [] if stays else list(nearest_refused(searches, request, without))
                 if not nearest:
-                    msg = f"cannot convert {brief(start)} to {request}: {_declined(reasons)}."
+                    msg = f"cannot convert {summary(start)} to {request}: {_declined(reasons)}."
                     raise RefusedError(msg) from declined.reason
                 reason = explanation(self._planner, spec, request, nearest)
                 error = refusal(spec, request, reason)
@@ -361,7 +361,7 @@ def _shortage(step: Step, spec: Spec, needed: int, available: int) -> str:
     elif step.after.nnz is not None and needed > spec.nbytes:
         subject, move = "the compressed form of", "ask for a format of coordinates or"
     return (
-        f"{subject} {brief(spec)} takes {readable(needed)}, but only {readable(available)} of "
+        f"{subject} {summary(spec)} takes {readable(needed)}, but only {readable(available)} of "
         f"memory is available; {move} a narrower dtype=, or convert it in parts."
     )
 

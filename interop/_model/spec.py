@@ -239,7 +239,7 @@ class Spec(NamedTuple):
         return legible(f"{text} ({', '.join(notes)})" if notes else text)
 
 
-def brief(spec: Spec) -> str:
+def summary(spec: Spec) -> str:
     """Return a spec as messages name it: of how a table keeps its columns, the dtypes alone."""
     rest = spec.traits - _OF_TABLES - {"scattered"}  # which is the kit's word for columns apart
     if rest == spec.traits:

@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from interop._model.dtype import DTYPES, common_first
 from interop._model.effect import EFFECTS
-from interop._model.spec import DIVISIONS, LABELLED, TRAITS, Spec, brief, spec_kind
+from interop._model.spec import DIVISIONS, LABELLED, TRAITS, Spec, spec_kind, summary
 from interop._model.text import counted_axes, keyword, keywords, listed
 from interop._recognition.installed import not_installed
 from interop._request.keywords import WRITABLE
@@ -167,7 +167,7 @@ def _makes_zeros(steps: list[Step]) -> bool:
 def refusal(spec: Spec, request: Request, reason: RefusedError) -> RefusedError:
     """Return the error to raise for a value, given the reason that holds for all of its class."""
     first_line, *others = str(reason).split("\n")
-    subject = f"cannot convert {brief(spec)} to {request}"
+    subject = f"cannot convert {summary(spec)} to {request}"
     return RefusedError(lines([f"{subject}{first_line}", *others]), reason.effects)
 
 
