@@ -210,7 +210,7 @@ class Engine:
                     raise RefusedError(msg) from declined.reason
                 reason = explanation(self._planner, spec, request, nearest)
                 error = refusal(spec, request, reason)
-                pronoun = "it" if len(reasons) == 1 else "them"
+                pronoun = "it" if len({label for label, _ in reasons}) == 1 else "them"
                 msg = f"{_declined(reasons)}. Without {pronoun}: {error}"
                 raise RefusedError(lines(msg.split("\n")), error.effects) from declined.reason
         steps = tuple(route[1])
@@ -340,11 +340,11 @@ def names_of(steps: tuple[Step, ...]) -> str:
 
 def _declined(reasons: Iterable[tuple[str, str]]) -> str:
     """Say which steps have declined a value and why, each reason once."""
-    by_reason: dict[str, list[str]] = {}
-    for label, reason in reasons:
-        by_reason.setdefault(reason.removesuffix("."), []).append(label)
+    by_reason: dict[str, dict[str, None]] = {}
+    for label, reason in reasons:  # two formats on the way may have steps of one name
+        by_reason.setdefault(reason.removesuffix("."), {})[label] = None
     return "; ".join(
-        f"{listed(labels, _DECLINED_LABELS)} declined: {reason}"
+        f"{listed([*labels], _DECLINED_LABELS)} declined: {reason}"
         for reason, labels in by_reason.items()
     )
 

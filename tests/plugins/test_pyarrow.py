@@ -746,3 +746,11 @@ def test_empty_arrays_of_any_strides_are_tensors() -> None:
     for array in (np.arange(3.0)[::-1][:0], np.ones((2, 3))[::-1, ::-1][:, :0], np.ones((0, 2)).T):
         result = interop.convert(array, to="pyarrow.tensor")
         assert (result.shape, result.to_numpy().dtype) == (array.shape, "float64")
+
+
+def test_a_step_that_declines_a_batch_and_its_table_is_named_once() -> None:
+    """A refusal names the step, not each format that has it."""
+    columns = {"a": pa.array([2**60 + 1]), "b": pa.array([1.5])}
+    (batch,) = pa.table(columns).to_batches()
+    with pytest.raises(RefusedError, match=r"^gather_if_exact declined: .*\. Without it: "):
+        interop.convert(batch, "numpy")
