@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from interop.testing import LibraryReport, check_dlpack
+from interop.testing._conformance.capsule import managed
 from tests.testing import lying_libraries
 
 _HERE = lying_libraries.__name__
@@ -62,6 +63,17 @@ def _found(report: LibraryReport, role: str) -> set[str]:
     found = {f.check for o in faults for f in report.of(o) if f.role == role}
     refused = {f.check for f in report.of("refused") if f.role == role and f.case == "one block"}
     return found | refused
+
+
+def test_what_a_capsule_manages_lives_while_it_is_read() -> None:
+    """A structure, or a part of it, keeps the capsule whose end would free it."""
+    array = np.ones((2, 3))
+    count = sys.getrefcount(array)
+    tensor = managed(array.__dlpack__()).tensor
+    assert sys.getrefcount(array) == count + 1
+    assert tensor.ndim == 2
+    del tensor
+    assert sys.getrefcount(array) == count
 
 
 @pytest.mark.slow

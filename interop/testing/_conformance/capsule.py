@@ -71,7 +71,7 @@ forever: list[Any] = []
 
 
 def managed(capsule: Capsule) -> Versioned | Legacy:
-    """Return the structure that an unused capsule points to.
+    """Return the structure that an unused capsule points to, which lives as long as that.
 
     Raises
     ------
@@ -81,8 +81,10 @@ def managed(capsule: Capsule) -> Versioned | Legacy:
     name = name_of(capsule)
     if name not in NAMES.values():
         raise ValueError(f"the capsule is named {name!r}")
-    structure = Versioned if name == NAMES[True] else Legacy
-    return structure.from_address(get_pointer(capsule, name))
+    kind = Versioned if name == NAMES[True] else Legacy
+    structure = kind.from_address(get_pointer(capsule, name))
+    structure.capsule = capsule  # whose end would free it while it is read
+    return structure
 
 
 def use(capsule: Capsule) -> Versioned | Legacy:
