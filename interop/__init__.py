@@ -48,9 +48,8 @@ def __getattr__(name: str) -> object:
     if name == "__all__":
         from sys import _getframe
 
-        if (
-            _getframe(1).f_globals.get("__name__") == "pydoc"
-        ):  # `help(interop)` would print all of them
+        # `help(interop)` would print all of them.
+        if _getframe(1).f_globals.get("__name__") == "pydoc":
             raise AttributeError(name)
         return sorted(_modules())
     from importlib import import_module  # not above: it would be a quarter of `import interop`

@@ -31,8 +31,8 @@ _STREAM = {"stream"}
 _OTHERS = {*Keywords._fields} - {"to", "like", "dtype", "device", "copy"}
 #: The keywords that take objects, which cannot be looked up.
 _UNKEYED = frozenset({"out", "stream"})
-#: The types of effects in a key.
-_KEPT = frozenset({set, tuple})
+#: The types of effects that stand in a key.
+_EFFECTS = frozenset({str, tuple, set, frozenset})
 #: The types of the words for ``copy=``; 1 equals True.
 _COPIES = frozenset({type(None), bool, str})
 #: The keywords of `convert_tree` that the converter of a call stands for.
@@ -179,7 +179,7 @@ def converted(converters: Converters, x: Value, given: Keywords, key: object = N
     if keywords.out is not None:
         return write(converters, x, keywords)
     # No key for a call whose effects came from an iterator, which `checked` has used up.
-    is_kept = keywords is given or {type(given.allow), type(given.forbid)} <= _KEPT
+    is_kept = {type(given.allow), type(given.forbid)} <= _EFFECTS
     return converters.convert(x, keywords, key if is_kept else None)
 
 

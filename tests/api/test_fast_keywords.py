@@ -187,18 +187,22 @@ def test_a_value_gets_what_a_cold_process_gives_it(
     assert any(fast.plain or fast.same for fast in learnt)
 
 
-@pytest.mark.parametrize("name", ["allow", "forbid"])
-def test_effects_may_be_sets(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "other"), [("allow", "forbid"), ("forbid", "allow")])
+@pytest.mark.parametrize("beside", [{}, "narrow", {"narrow"}], ids=["alone", "a name", "a set"])
+def test_effects_may_be_sets(
+    name: str, other: str, beside: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A warm call with a set of effects is not planned again, and heeds what the set then holds."""
     mine, effects, tensor = Interop(), {"detach"}, torch.ones(3)
+    words = {name: effects} | ({other: beside} if beside else {})
     for _ in range(4):
-        mine.convert(tensor, "numpy", **{name: effects})
+        mine.convert(tensor, "numpy", **words)
     with monkeypatch.context() as patches:
         patches.setattr(mine._converters, "convert", None)
-        assert mine.convert(tensor, "numpy", **{name: effects}).tolist() == [1.0, 1.0, 1.0]
-    effects.add("view" if name == "allow" else "nothing")
+        assert mine.convert(tensor, "numpy", **words).tolist() == [1.0, 1.0, 1.0]
+    effects.add("nothing")
     with pytest.raises(InteropError, match="is not an effect"):
-        mine.convert(tensor, "numpy", **{name: effects})
+        mine.convert(tensor, "numpy", **words)
 
 
 @pytest.mark.parametrize("keywords", KEYWORDS.values(), ids=KEYWORDS)

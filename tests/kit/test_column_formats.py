@@ -101,6 +101,15 @@ def test_names_dtypes_and_nulls_go_there_and_back(mine: Interop, target: str) ->
     assert back.columns["b"].missing.tolist() == [False, True, False]
 
 
+def test_labels_of_rows_come_as_a_column(mine: Interop) -> None:
+    """A library without labels of rows gets them as pandas has Arrow name them."""
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3, 4]}, index=[0.5, 1.5])
+    sheet = mine.convert(frame, to=Sheet)
+    assert list(sheet.columns) == ["a", "b", "__index_level_0__"]
+    assert sheet.columns["__index_level_0__"].numbers.tolist() == [0.5, 1.5]
+    assert mine.convert(frame, to="numpy").tolist() == [[1.0, 3.0], [2.0, 4.0]]
+
+
 def test_a_sheet_becomes_an_array_of_the_dtype_that_holds_it(mine: Interop) -> None:
     """An integer that the common dtype does not hold is refused, and so are nulls."""
     with pytest.raises(RefusedError, match="column 'a': 9007199254740993 would be rounded"):

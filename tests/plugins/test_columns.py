@@ -146,3 +146,17 @@ def test_nulls_beside_columns_without_a_common_dtype(library):
     ):
         result = interop.convert(table, to="numpy", **permitted)
         np.testing.assert_array_equal(result, [[2.0**60, 0.5], [np.nan, 1.5]])
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("forbid", ["drop_labels", {"drop_labels"}], ids=["name", "set"])
+def test_a_warm_call_refuses_to_drop_names(library: str, forbid: Any) -> None:
+    """Tables without names of their own do not teach a call to take those that have some."""
+    mine, columns = interop.Interop(), {"a": np.arange(2.0), "b": np.arange(2)}
+    named = LIBRARIES[library](columns)
+    default = range(2) if library == "pandas.dataframe" else ("column_0", "column_1")
+    unnamed = LIBRARIES[library](dict(zip(default, columns.values(), strict=True)))
+    for _ in range(4):
+        assert mine.convert(unnamed, "numpy", forbid=forbid).tolist() == [[0.0, 0.0], [1.0, 1.0]]
+    with pytest.raises(RefusedError, match="drop_labels"):
+        mine.convert(named, "numpy", forbid=forbid)

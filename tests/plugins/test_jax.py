@@ -107,6 +107,22 @@ def test_layouts_of_the_users_choice():
     assert (interop.convert(value, to="jax", copy=True) == value).all()
 
 
+def test_what_is_not_plain_has_no_fast_key():
+    """An array that is deleted, or laid out by columns, is described on each call."""
+    plain, deleted = (jnp.arange(12.0).reshape(3, 4) for _ in range(2))
+    odd = jax.device_put(plain, by_columns())
+    deleted.delete()
+    mine = interop.Interop()
+    for _ in range(4):
+        assert mine.convert(plain, "numpy", copy=True).flags.c_contiguous
+    assert describe.fast_key(plain) is not None
+    assert describe.fast_key(odd) is describe.fast_key(deleted) is None
+    assert np.isfortran(mine.convert(odd, "numpy", copy=False))
+    assert mine.convert(odd, "numpy", copy=True).tolist() == np.arange(12.0).reshape(3, 4).tolist()
+    with pytest.raises(RefusedError, match="deleted"):
+        mine.convert(deleted, "numpy", copy=True)
+
+
 # ------------------------------------------------------------------ into JAX
 
 
