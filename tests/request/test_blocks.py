@@ -35,7 +35,7 @@ def test_a_block_that_an_interruption_leaves_open_ends_with_the_one_around_it() 
     with interop.policy(forbid="detach"):
         interop.policy(allow="drop_mask").__enter__()
         assert "drop_mask" in current_policy().permitted
-    with pytest.raises(RefusedError, match="drop_mask"):
+    with pytest.raises(RefusedError):
         interop.convert(masked, to="torch")
 
 
