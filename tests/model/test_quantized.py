@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import interop
 from interop import QuantizedArray
+from tests.cases import together
 
 
 def test_nothing_is_copied_or_computed() -> None:
@@ -100,3 +102,52 @@ def test_a_bias_has_the_shape_of_the_scale() -> None:
         QuantizedArray(codes, np.ones(2), axis=0, bias=np.ones(4))
     with pytest.raises(interop.errors.BadRequestError, match="bias has shape"):
         QuantizedArray(codes, np.array(1.0), bias=np.ones(2))
+
+
+@together(
+    "shape, layout, scale, facts, message",
+    [
+        ((128, 128), "linear", np.ones((32, 16)), {"axis": 1}, "pass scale_layout='128x4' if"),
+        ((128, 128), "linear", np.ones(512), {"axis": 1}, "pass scale_layout='128x4' if"),
+        ((3, 64), "linear", np.ones((128, 4)), {"axis": 1}, "cut off what fills them up"),
+        ((3, 64), "linear", np.ones((3, 3)), {"axis": 1}, "reshape it"),
+        ((3, 64), "128x4", np.ones((3, 2)), {"axis": 1}, "have 512 elements; scales that are not"),
+        ((64, 3), "128x4", np.ones((128, 4)), {"axis": 0}, "blocks of the last axis"),
+        ((3, 64), "128x4", np.ones(3), {"axis": 1, "block_size": None}, "blocks of the last axis"),
+        ((3, 64), "128x4", np.array(1.0), {"axis": None, "block_size": None}, "blocks of the last"),
+        ((3, 64), "8x4", np.ones((3, 2)), {"axis": 1}, "'8x4' is not known; give 'linear'"),
+    ],
+)
+def test_scales_in_tiles_are_told_from_others(
+    shape: tuple[int, ...], layout: str, scale: np.ndarray, facts: Any, message: str
+) -> None:
+    """Scales of one layout are not taken for those of the other where their number differs."""
+    keywords = {"block_size": 32, **facts, "scale_layout": layout}
+    with pytest.raises(interop.errors.BadRequestError, match=message):
+        QuantizedArray(np.zeros(shape, "i1"), scale, **keywords)
+
+
+def test_tiles_have_no_place_for_zero_points() -> None:
+    """A zero point or a bias beside swizzled scales is refused, on construction and afterwards."""
+    codes, ones = np.zeros((2, 64), "i1"), np.ones((2, 2))
+    for facts in ({"zero_point": ones}, {"bias": ones}):
+        q = QuantizedArray(codes, ones, axis=1, block_size=32, **facts)
+        with pytest.raises(interop.errors.BadRequestError, match="without a zero point or a bias"):
+            q.with_scale_layout("128x4")
+
+
+@together(
+    "codes, packed, right",
+    [
+        (np.zeros((1, 32), ml_dtypes.float8_e4m3fn), None, ml_dtypes.float8_e8m0fnu),
+        (np.zeros(16, "u1"), "float4_e2m1fn", ml_dtypes.float8_e4m3fn),
+    ],
+)
+def test_bytes_of_scales_are_no_scales(codes: np.ndarray, packed: str | None, right: Any) -> None:
+    """The bits of narrow floats are refused as scales of narrow floats until they are viewed so."""
+    keywords = {"axis": 1, "block_size": 32, "packed": packed}
+    keywords["shape"] = None if packed is None else (1, 32)
+    scale = np.full((1, 1), 127, "u1")
+    with pytest.raises(interop.errors.BadRequestError, match="view it as what it is"):
+        QuantizedArray(codes, scale, **keywords)
+    assert QuantizedArray(codes, scale.view(right), **keywords).scale.dtype == right

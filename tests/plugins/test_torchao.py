@@ -23,6 +23,8 @@ with warnings.catch_warnings():
     import torchao.quantization as ao
     from torchao.optim.subclass_8bit import OptimState8bit
     from torchao.prototype.mx_formats.mx_tensor import MXTensor
+    from torchao.prototype.mx_formats.nvfp4_tensor import NVFP4Tensor
+    from torchao.prototype.mx_formats.utils import from_blocked, to_blocked
     from torchao.quantization import granularity as gran
     from torchao.utils import TorchAOBaseTensor
 
@@ -606,6 +608,84 @@ def test_other_tensors_of_torchao(kind: str) -> None:
         value.scale.copy_(torch.arange(12.0))
     assert interop.spec(value).format == "torchao.opaque"
     assert_same_bits(interop.convert(value, to="numpy"), value.dequantize())
+
+
+# ---------------------------------------------------------------- scales in tiles
+
+
+@together("rows, blocks", [(128, 4), (1, 1), (129, 5), (300, 17), (256, 8), (0, 3)])
+@together("dtype", [torch.float8_e8m0fnu, torch.float8_e4m3fn, torch.float32])
+def test_tiles_are_those_of_torchao(rows: int, blocks: int, dtype: torch.dtype) -> None:
+    """Scales are swizzled and put back to the last bit, in torch and in NumPy."""
+    bits = torch.arange(rows * blocks).remainder(251).to(torch.uint8).reshape(rows, blocks)
+    scale = bits.view(dtype) if dtype.itemsize == 1 else bits.to(dtype)
+    codes = torch.zeros((rows, 32 * blocks), dtype=torch.int8)
+    q = QuantizedArray(codes, scale, axis=1, block_size=32)
+    swizzled = q.with_scale_layout("128x4")
+    assert swizzled.with_scale_layout("128x4") is swizzled
+    assert swizzled.codes is codes
+    assert_same_bits(swizzled.scale, to_blocked(scale))
+    shared = QuantizedArray(codes, to_blocked(scale), axis=1, block_size=32, scale_layout="128x4")
+    back = shared.with_scale_layout("linear")
+    assert_same_bits(back.scale, scale)
+    assert_same_bits(back.scale, from_blocked(shared.scale, rows, blocks))
+    array = np.asarray(interop.convert(scale, to="numpy"))
+    ours = QuantizedArray(codes.numpy(), array, axis=1, block_size=32).with_scale_layout("128x4")
+    assert_same_bits(ours.scale, swizzled.scale)
+    assert_same_bits(ours.with_scale_layout("linear").scale, scale)
+
+
+def _microscaled(kind: str, shape: tuple[int, int], dtype: torch.dtype, swizzled: bool) -> Any:
+    """Return a tensor of torchao and the arguments of its quantized array."""
+    dense, name = weight(shape, dtype), str(dtype).removeprefix("torch.")
+    facts: dict[str, Any] = {"axis": 1, "block_size": 32, "dtype": name}
+    facts["scale_layout"] = "128x4" if swizzled else "linear"
+    if kind == "nvfp4":
+        whole = torch.tensor(0.25)
+        value = NVFP4Tensor.to_nvfp4(dense, per_tensor_scale=whole, is_swizzled_scales=swizzled)
+        scale, facts["block_size"] = whole * value.scale.float(), 16
+    else:
+        element = torch.float8_e4m3fn if kind == "mxfp8" else torch.float4_e2m1fn_x2
+        value = MXTensor.to_mx(dense, element, 32, is_swizzled_scales=swizzled)
+        scale = value.scale
+    codes = value.qdata
+    if kind != "mxfp8":
+        codes, facts["packed"], facts["shape"] = codes.flatten(), "float4_e2m1fn", shape
+    return value, codes, scale, facts
+
+
+@together("kind", ["mxfp8", "mxfp4", "nvfp4"])
+@together("shape", [(128, 128), (100, 96), (300, 192)])
+@together("dtype", [torch.float32, torch.bfloat16])
+@together("swizzled", [False, True])
+def test_microscaled_tensors_have_the_numbers_of_torchao(
+    kind: str, shape: tuple[int, int], dtype: torch.dtype, swizzled: bool
+) -> None:
+    """Codes and scales of either layout stand for torchao's numbers, to the last bit."""
+    value, codes, scale, facts = _microscaled(kind, shape, dtype, swizzled)
+    expected = value.dequantize()
+    for _ in range(2):
+        array = QuantizedArray(codes, scale, **facts)
+        assert_same_bits(interop.convert(array, to="torch"), expected)
+        assert_same_bits(interop.convert(array, to="numpy"), expected)
+        for to in ("quantized.torch", "quantized.numpy"):
+            result = interop.convert(array, to=to)
+            assert (result.scale_layout, tuple(result.scale.shape[:1])) == ("linear", shape[:1])
+            assert_same_bits(interop.convert(result, to="numpy"), expected)
+
+
+def test_scales_in_tiles_are_put_in_rows_and_codes_are_shared() -> None:
+    """A conversion copies the scales alone; a plan, a receipt and `copy=False` say so."""
+    _, codes, scale, facts = _microscaled("mxfp8", (100, 96), torch.float32, True)
+    array = QuantizedArray(codes, scale, **facts)
+    assert "swizzled" in interop.spec(array).traits
+    with interop.trace() as receipts:
+        result = interop.convert(array, to="quantized.numpy")
+    assert address(result.codes) == codes.data_ptr()
+    plan = interop.plan(array, to="quantized.numpy")
+    assert (plan.aliases, plan.effects) == (receipts[0].aliased, {"copy"}) == (True, {"copy"})
+    with pytest.raises(RefusedError, match="copy"):
+        interop.convert(array, to="quantized.numpy", copy=False)
 
 
 # ---------------------------------------------------------------- into torchao

@@ -23,7 +23,7 @@ from interop.plugin import (
 from interop.plugin.advanced import Advanced
 
 from .codes import unpack_cupy, unpack_numpy, unpack_torch
-from .components import detach, join, pack, unpack
+from .components import detach, in_rows, join, pack, unpack
 from .dense import dequantize_cupy, dequantize_into_numpy, dequantize_numpy, dequantize_torch
 from .describe import describe, memory
 from .frameworks import DTYPES, NUMPY_DTYPES
@@ -31,6 +31,7 @@ from .samples import require_grad
 
 _GRAD = frozenset({"grad"})
 _PACKED, _SCHEMES = frozenset({"packed"}), frozenset({"biased", "per_block"})
+_SWIZZLED = frozenset({"swizzled"})
 _STRIDED = frozenset({"noncontiguous", "broadcast", "unaligned"})
 _MEMORY = {
     "numpy": _STRIDED | {"readonly", "immutable", "negative_strides", "byteswapped"},
@@ -90,12 +91,17 @@ def _unary(framework: str) -> Iterable[Conversion]:
     unpack_codes, cost = _UNPACKING[framework]
     takes = _MEMORY[framework] | _SCHEMES | _GRAD
     yield Drop("packed", unpack_codes, "copy", takes=takes, cost=cost)
+    # The codes, which are many, are shared.
+    tiled = takes | _PACKED
+    yield Drop("swizzled", in_rows, "copy", takes=tiled, shares=True, cost=Cost(2e-5))
     if framework != "numpy":
         # The codes stay where they are, and are shared: scales and zero points are small.
-        takes |= _PACKED
+        takes |= _PACKED | _SWIZZLED
         yield Drop("apart", join, "transfer", takes=takes, shares=True, cost=Cost(5e-5))
     if framework == "torch":
-        yield Drop("grad", detach, "detach", takes=_MEMORY[framework] | _SCHEMES | _PACKED)
+        yield Drop(
+            "grad", detach, "detach", takes=_MEMORY[framework] | _SCHEMES | _PACKED | _SWIZZLED
+        )
 
 
 def _steps() -> Iterable[Conversion]:

@@ -7,6 +7,8 @@ from typing import Any
 
 from interop.errors import BadRequestError
 
+from .scales import SCALE_LAYOUTS, from_tiles, tiled_size, to_tiles
+
 #: The dtypes of codes of which several can share a byte, and how many do.
 PACKED = {"int2": 4, "uint2": 4, "int4": 2, "uint4": 2, "float4_e2m1fn": 2}
 
@@ -42,6 +44,12 @@ class QuantizedArray:
         of the first byte, in C order, the last byte filled up.
     shape : tuple of int or None
         Shape of the whole where the codes are packed.
+    scale_layout : str
+        ``"linear"``: row by row. ``"128x4"``: the scales of blocks of the last axis are swizzled,
+        in tiles of 128 rows by 4 blocks that are filled up with zeros, as for MXFP8 and NVFP4 on
+        tensor cores (torchao's ``is_swizzled_scales``, flashinfer's ``layout_128x4``, torch's
+        ``SWIZZLE_32_4_4``, what Transformer Engine gives to cuBLAS). The shape of such a `scale`
+        plays no part. Nothing in the numbers tells the layouts apart.
 
     Raises
     ------
@@ -65,6 +73,7 @@ class QuantizedArray:
         "dtype",
         "packed",
         "scale",
+        "scale_layout",
         "zero_point",
     )
 
@@ -80,8 +89,10 @@ class QuantizedArray:
         bias: Any = None,
         packed: str | None = None,
         shape: tuple[int, ...] | None = None,
+        scale_layout: str = "linear",
     ) -> None:
         _check_arrays(codes=codes, scale=scale, zero_point=zero_point, bias=bias)
+        _check_bits(codes, scale, packed)
         self.codes: Any = codes
         self.scale: Any = scale
         self.zero_point: Any = zero_point
@@ -90,6 +101,7 @@ class QuantizedArray:
         self.dtype: str = dtype
         self.bias: Any = bias
         self.packed: str | None = packed
+        self.scale_layout: str = scale_layout
         self._shape = tuple(codes.shape) if packed is None or shape is None else tuple(shape)
         if packed is not None or shape is not None:
             self._check_packing(shape)
@@ -113,6 +125,70 @@ class QuantizedArray:
         form = (tuple(self.zero_point.shape), str(self.zero_point.dtype).rpartition(".")[2])
         return form == (_bytes(self._scale_shape(), self.packed), "uint8")
 
+    def with_scale_layout(self, scale_layout: str) -> QuantizedArray:
+        """Return the array with its scales in another layout; all else is shared.
+
+        Parameters
+        ----------
+        scale_layout : str
+            ``"linear"`` or ``"128x4"``.
+
+        Returns
+        -------
+        QuantizedArray
+            This array itself if its scales have that layout.
+
+        Raises
+        ------
+        BadRequestError
+            There is no such layout, or the scales are not those of blocks of the last axis.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> codes, scale = np.zeros((2, 64), "int8"), np.array([[1.0, 2.0], [3.0, 4.0]])
+        >>> q = QuantizedArray(codes, scale, axis=1, block_size=32)
+        >>> q.with_scale_layout("128x4").scale[:20]
+        array([1., 2., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 3.,
+               4., 0., 0.])
+        """
+        if scale_layout == self.scale_layout:
+            return self
+        _check_layout(scale_layout)
+        if scale_layout == "linear":
+            scale = from_tiles(self.scale, self._scale_shape())
+        else:
+            self._check_blocks()
+            scale = to_tiles(self.scale)
+        return QuantizedArray(
+            self.codes,
+            scale,
+            self.zero_point,
+            axis=self.axis,
+            block_size=self.block_size,
+            dtype=self.dtype,
+            bias=self.bias,
+            packed=self.packed,
+            shape=None if self.packed is None else self.shape,
+            scale_layout=scale_layout,
+        )
+
+    def _check_blocks(self) -> None:
+        """Refuse scales that no tiles can hold."""
+        is_last = self.axis is not None and self.axis == self.ndim - 1
+        if (
+            not (is_last and self.block_size)
+            or self.zero_point is not None
+            or self.bias is not None
+        ):
+            msg = (
+                f"scale_layout='128x4' is for scales of blocks of the last axis, without a zero "
+                f"point or a bias, and this has axis={self.axis} and block_size={self.block_size} "
+                f"for the shape {self.shape}; give axis={self.ndim - 1} and the block_size (32 "
+                "for MXFP8, 16 for NVFP4), and codes whose last axis has the blocks."
+            )
+            raise BadRequestError(msg)
+
     def _check_packing(self, shape: tuple[int, ...] | None) -> None:
         if self.packed is None:
             msg = "shape= is only for packed codes; pass packed= too, or leave shape= out."
@@ -134,6 +210,10 @@ class QuantizedArray:
             raise BadRequestError(msg)
 
     def _check(self) -> None:
+        _check_layout(self.scale_layout)
+        if self.scale_layout != "linear":
+            self._check_tiles()
+            return
         is_plain = self.axis is None and self.bias is None and not tuple(self.scale.shape)
         if is_plain and not tuple(getattr(self.zero_point, "shape", ())):
             return
@@ -146,9 +226,21 @@ class QuantizedArray:
                 msg = (
                     f"{name} has shape {tuple(part.shape)}, but codes of shape {self.shape} with "
                     f"axis={self.axis} and block_size={self.block_size} need {expected}; "
-                    "reshape it, or give the axis along which it varies."
+                    f"{_advice(tuple(part.shape), expected)}"
                 )
                 raise BadRequestError(msg)
+
+    def _check_tiles(self) -> None:
+        """Refuse swizzled scales that are not as many as the tiles have."""
+        self._check_blocks()
+        size = tiled_size(self._scale_shape())
+        if prod(self.scale.shape) != size:
+            msg = (
+                f"scale has shape {tuple(self.scale.shape)}, but the tiles of 128x4 that hold "
+                f"scales of shape {self._scale_shape()} have {size} elements; scales that are "
+                "not swizzled have scale_layout='linear'."
+            )
+            raise BadRequestError(msg)
 
     def _scale_shape(self) -> tuple[int, ...]:
         if self.axis is None:
@@ -170,6 +262,8 @@ class QuantizedArray:
         scheme = "per tensor" if self.axis is None else f"along axis {self.axis}"
         if self.block_size is not None:
             scheme += f" in blocks of {self.block_size}"
+        if self.scale_layout != "linear":
+            scheme += f", scales in tiles of {self.scale_layout}"
         codes = f"packed {self.packed}" if self.packed else self.codes.dtype
         return f"QuantizedArray({codes} codes {self.shape} → {self.dtype}, {scheme})"
 
@@ -177,6 +271,37 @@ class QuantizedArray:
 def _bytes(shape: tuple[int, ...], packed: str) -> tuple[int]:
     """Return the shape of the bytes that hold so many codes."""
     return (-(-prod(shape) // PACKED[packed]),)
+
+
+def _advice(shape: tuple[int, ...], expected: tuple[int, ...]) -> str:
+    """Return what to do with scales of another shape, which may be swizzled or filled up."""
+    if len(expected) > 1 and prod(shape) == tiled_size(expected):
+        return (
+            "there are as many as tiles of 128x4 hold: pass scale_layout='128x4' if they are "
+            "swizzled for tensor cores, and cut off what fills them up if they are not."
+        )
+    return "reshape it, or give the axis along which it varies."
+
+
+def _check_layout(scale_layout: str) -> None:
+    if scale_layout not in SCALE_LAYOUTS:
+        msg = (
+            f"scale_layout={scale_layout!r} is not known; give 'linear', or '128x4' for scales "
+            "that are swizzled, and bring others into the order of their rows first."
+        )
+        raise BadRequestError(msg)
+
+
+def _check_bits(codes: Any, scale: Any, packed: str | None) -> None:
+    """Refuse the bytes of narrow floats as scales, which are other numbers than they look."""
+    kinds = packed or str(codes.dtype)
+    if "float" in kinds and str(scale.dtype).endswith("uint8"):
+        msg = (
+            f"scale is uint8, as the bits of scales of {kinds} codes are often kept; view it as "
+            "what it is: float8_e8m0fnu for MXFP8 and MXFP4, float8_e4m3fn for NVFP4 "
+            "(scale.view(...), of torch or ml_dtypes)."
+        )
+        raise BadRequestError(msg)
 
 
 def _check_arrays(**parts: Any) -> None:

@@ -84,6 +84,11 @@ def join(value: QuantizedArray) -> QuantizedArray:
         return _mapped(value, cupy.asarray)
 
 
+def in_rows(value: QuantizedArray) -> QuantizedArray:
+    """Return the quantized array with its scales row by row."""
+    return value.with_scale_layout("linear")
+
+
 def _mapped(value: QuantizedArray, function: Callable[[Array], Array]) -> QuantizedArray:
     """Return the quantized array with what a function makes of each of its components."""
     arrays = arrays_of(value).items()
@@ -94,4 +99,5 @@ def _mapped(value: QuantizedArray, function: Callable[[Array], Array]) -> Quanti
         dtype=value.dtype,
         packed=value.packed,
         shape=value.shape if value.packed else None,
+        scale_layout=value.scale_layout,
     )

@@ -55,6 +55,8 @@ def describe(value: QuantizedArray) -> Spec:
         traits |= {"biased"}
     if value.block_size is not None:
         traits |= {"per_block"}
+    if value.scale_layout != "linear":
+        traits |= {"swizzled"}
     return Spec(
         f"quantized.{framework}",
         value.dtype,
