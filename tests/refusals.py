@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import interop
 from interop import plugin
+from interop.errors import InteropError, RefusedError
 from interop.plugin import advanced
 from tests import toys
 
@@ -31,13 +32,13 @@ FILE = Path(__file__).with_suffix(".txt")
 NICKNAMES = {"numpy": "np", "pandas": "pd", "polars": "pl", "pyarrow": "pa", "jax.numpy": "jnp"}
 #: What changes from run to run, from machine to machine and from version to version.
 FLEETING = {
-    r"0x[0-9a-f]+": "0x…",
+    r"(?<=at )0x[0-9a-f]+": "0x…",
     # Those that are imported come first.
     r"the frameworks are (?!used)[^;]*\.$": "the frameworks are ….",
     r"only [\d.,]+ \w+ of": "only … of",
     r"\b\d+\.\d+\.\d+[\w.+]*": "1.2.3",
     re.escape(str(Path(__file__).parents[1])) + r"|" + re.escape(sys.prefix): "…",
-    r"line \d+ of |\.py:\d+": "line …",
+    r"more than \d+ levels": "more than … levels",
 }
 
 
@@ -108,6 +109,7 @@ def _said(source: str, names: dict[str, Any]) -> Iterator[str]:
     """Yield the warnings and the error of a statement, and the effects that the error names."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", DeprecationWarning)  # of frameworks
         try:
             exec(compile(source, "<request>", "exec"), names)
             error = None
@@ -115,12 +117,17 @@ def _said(source: str, names: dict[str, Any]) -> Iterator[str]:
             error = raised
     for warning in caught:
         yield f"{warning.category.__name__}: {_steady(str(warning.message))}\n"
-    if error is not None:
+    if isinstance(error, InteropError):
         yield f"{type(error).__name__}: {_steady(str(error))}\n"
-        if getattr(error, "effects", None):
-            yield f"  [effects: {', '.join(sorted(error.effects))}]\n"  # type: ignore[attr-defined]
-        for note in getattr(error, "__notes__", ()):
-            yield f"  [note: {_steady(note)}]\n"
+        if isinstance(error, RefusedError) and error.effects:
+            yield f"  [effects: {', '.join(sorted(error.effects))}]\n"
+        yield from (
+            f"  [{_steady(note)}]\n"
+            for note in getattr(error, "__notes__", ())
+            if note.startswith("raised in")
+        )
+    elif error is not None:
+        yield f"{type(error).__name__}, which is not interop's\n"
 
 
 def _steady(text: str) -> str:

@@ -201,7 +201,7 @@ def test_effects_may_be_sets(
         patches.setattr(mine._converters, "convert", None)
         assert mine.convert(tensor, "numpy", **words).tolist() == [1.0, 1.0, 1.0]
     effects.add("nothing")
-    with pytest.raises(InteropError, match="is not an effect"):
+    with pytest.raises(InteropError):
         mine.convert(tensor, "numpy", **words)
 
 

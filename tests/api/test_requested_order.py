@@ -104,9 +104,9 @@ def test_a_mapping_of_dtypes_goes_with_an_order() -> None:
 def test_an_order_that_there_is_not_is_refused() -> None:
     """Other words of NumPy's ``order=`` say nothing that a result could be held to."""
     for order in ("K", "A", "c", 1, True, b"C", ["C"]):
-        with pytest.raises(BadRequestError, match="order must be None, 'C' or 'F', got"):
+        with pytest.raises(BadRequestError):
             interop.convert(ROWS, to="numpy", order=order)
-        with pytest.raises(BadRequestError, match="order must be None"):
+        with pytest.raises(BadRequestError):
             interop.converter("numpy", order=order)
 
 
@@ -114,7 +114,7 @@ def test_out_has_an_order_of_its_own() -> None:
     """``order=`` beside ``out=`` is refused before anything is written."""
     out = np.zeros((3, 4))
     for order in ("C", "F"):
-        with pytest.raises(BadRequestError, match="leave out to, like, dtype, device and order"):
+        with pytest.raises(BadRequestError):
             interop.convert(ROWS, out=out, order=order)
     assert not out.any()
 
@@ -222,9 +222,7 @@ def test_targets_without_strides_serve_as_c(to: str) -> None:
         assert interop.spec(result).format == to
         back = interop.convert(result, to="numpy")
         np.testing.assert_array_equal(back, value)
-        with pytest.raises(
-            RefusedError, match="values cannot lie in Fortran order; leave out order='F'"
-        ):
+        with pytest.raises(RefusedError):
             interop.convert(value, to=to, order="F")
 
 
@@ -287,7 +285,7 @@ def test_devices_turn_elements_where_they_lie() -> None:
     assert interop.plan(spec, to="cupy", order="C", copy=False).zero_copy
     fortran = spec._replace(traits=frozenset({"noncontiguous", "fortran"}))
     assert interop.plan(fortran, to="cupy", order="F", copy=False).zero_copy
-    with pytest.raises(RefusedError, match="leave out order='C'"):
+    with pytest.raises(RefusedError):
         interop.plan(fortran, to="cupy", order="C", copy=False)
     down = interop.plan(spec, to="numpy", order="F")
     assert down.effects == {"transfer", "copy"}

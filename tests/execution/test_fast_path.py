@@ -345,7 +345,7 @@ def test_a_fast_path_that_copies_does_not_serve_copy_false(empty: Interop) -> No
     empty.register(toy("a"), toy("b"), copy("a", "b", fast_path=_text))
     box = Box("a", [1.0])
     for _ in range(2):
-        with pytest.raises(interop.errors.RefusedError, match="copy=False"):
+        with pytest.raises(interop.errors.RefusedError):
             empty.convert(box, to="b", copy=False)
         empty.convert(box, to="b", device="cpu")
     assert empty.convert(box, to="b", device="cpu") == "fast"

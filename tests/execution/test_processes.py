@@ -177,7 +177,7 @@ def test_a_converter_takes_its_policy_along() -> None:
         strict = interop.converter("torch")
     with interop.policy(allow="drop_mask"):
         loaded = pickle.loads(pickle.dumps(strict))
-    with pytest.raises(RefusedError, match="'copy'"):
+    with pytest.raises(RefusedError):
         loaded(np.ones(3)[::-1])
 
 

@@ -52,7 +52,7 @@ def test_a_conversion_that_fails_leaves_no_receipt(empty: interop.Interop) -> No
 
     empty.register(toy("a"), toy("b"), Conversion("a", "b", failing))
     with interop.trace() as receipts:
-        with pytest.raises(ConversionError, match="not today"):
+        with pytest.raises(ConversionError):
             empty.convert(Box("a", [1.0]), to="b")
         interop.convert(torch.zeros(1), to="numpy")
     assert [receipt.source.format for receipt in receipts] == ["torch"]

@@ -114,7 +114,7 @@ def test_fresh_memory(kit: Kit) -> None:
 
 def test_copy_false(kit: Kit) -> None:
     """copy=False refuses to leave the device."""
-    with pytest.raises(interop.errors.RefusedError, match="transfer"):
+    with pytest.raises(interop.errors.RefusedError):
         interop.convert(kit.make(host("float32")), to="numpy", copy=False)
 
 
@@ -239,7 +239,7 @@ def test_round_trips_are_refused(kit: Kit) -> None:
         ),
     )
     value = Hermit(kit.make(host("float32")))
-    with pytest.raises(interop.errors.RefusedError, match="host_round_trip"):
+    with pytest.raises(interop.errors.RefusedError):
         instance.convert(value, to=kit.name)
     assert value.fetched == 0
     array = instance.convert(value, to=kit.name, allow="host_round_trip")

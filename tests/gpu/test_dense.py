@@ -162,7 +162,7 @@ def test_fresh_memory(cupy: Any, torch: Any) -> None:
 
 def test_copy_false(torch: Any) -> None:
     """copy=False refuses to leave the device."""
-    with pytest.raises(interop.errors.RefusedError, match="transfer"):
+    with pytest.raises(interop.errors.RefusedError):
         interop.convert(torch.ones(4, device="cuda"), to="numpy", copy=False)
 
 

@@ -31,7 +31,7 @@ def test_carried_bits_never_reach_the_user(empty: Interop) -> None:
     """Where nothing restores the carried bits, there is no route."""
     empty.register(toy("a"), toy("b"), view("a", "b", dtypes=frozenset({"uint16"})))
     empty.register(view("a", "a", result=Result(bits="carry"), name="carry"))
-    with pytest.raises(interop.errors.RefusedError, match="bfloat16"):
+    with pytest.raises(interop.errors.RefusedError):
         empty.plan(make_spec("a", "bfloat16", shape=(3,)), to="b")
 
 
@@ -40,9 +40,7 @@ def test_a_trait_that_the_target_could_carry_must_still_be_taken(empty: Interop)
     entangled = frozenset({"entangled"})
     empty.register(toy("a", carries=entangled), toy("b", carries=entangled), view("a", "b"))
     spec = make_spec("a", "float32", shape=(3,), traits={"entangled"})
-    with pytest.raises(
-        interop.errors.RefusedError, match="does not take values with the trait 'entangled'"
-    ):
+    with pytest.raises(interop.errors.RefusedError):
         empty.plan(spec, to="b")
     empty.register(view("a", "b", takes=entangled, name="careful"))
     assert labels(empty.plan(spec, to="b")) == ["careful"]
@@ -57,7 +55,7 @@ def test_a_conversion_from_a_protocol_applies_to_every_format_that_exports_by_it
     )
     empty.register(view("proto", "b"))
     assert labels(empty.plan(make_spec("a", "float32", shape=(3,)), to="b")) == ["proto_to_b"]
-    with pytest.raises(interop.errors.RefusedError, match="float64"):
+    with pytest.raises(interop.errors.RefusedError):
         empty.plan(make_spec("a", "float64", shape=(3,)), to="b")
 
 

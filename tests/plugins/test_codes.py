@@ -156,7 +156,7 @@ def test_parameters_become_the_numbers_that_their_codes_stand_for(name: str, to:
     numbers = interop.convert(result, to="numpy", dtype="float32")
     assert np.array_equal(numbers, expected.float().numpy())
     assert given is None or torch.equal(given, value.as_subclass(torch.Tensor))
-    with pytest.raises(RefusedError, match="dequantize"):
+    with pytest.raises(RefusedError):
         interop.convert(value, to="numpy", copy=False)
 
 

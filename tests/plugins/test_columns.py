@@ -158,5 +158,5 @@ def test_a_warm_call_refuses_to_drop_names(library: str, forbid: Any) -> None:
     unnamed = LIBRARIES[library](dict(zip(default, columns.values(), strict=True)))
     for _ in range(4):
         assert mine.convert(unnamed, "numpy", forbid=forbid).tolist() == [[0.0, 0.0], [1.0, 1.0]]
-    with pytest.raises(RefusedError, match="drop_labels"):
+    with pytest.raises(RefusedError):
         mine.convert(named, "numpy", forbid=forbid)

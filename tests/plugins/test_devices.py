@@ -310,7 +310,7 @@ def with_hermit() -> Interop:
 def test_round_trips_by_the_host_are_refused_unless_permitted(with_hermit: Interop) -> None:
     """A round trip from device to host and back is refused by its name, and made if it is allowed."""
     value, words = source("hermit@cuda:0"), {"to": "cupy", "device": "cuda:0"}
-    with pytest.raises(RefusedError, match="host_round_trip") as caught:
+    with pytest.raises(RefusedError) as caught:
         with_hermit.plan(value, **words)
     assert caught.value.effects == {"host_round_trip"}
     route = with_hermit.plan(value, **words, allow="host_round_trip")

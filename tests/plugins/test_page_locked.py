@@ -188,7 +188,7 @@ def test_jax_shares_page_locked_memory_with_who_asks_for_it(
     result = interop.convert(ordinary, to="jax", device="cuda_host")
     assert np.asarray(result).tolist() == [0, 1, 2]
     assert reader[2:] == [(3, 0)]
-    with pytest.raises(RefusedError, match="copy=False"):
+    with pytest.raises(RefusedError):
         interop.convert(ordinary, to="jax", device="cuda_host", copy=False)
 
 

@@ -188,7 +188,7 @@ def test_to_gather_is_to_copy() -> None:
     assert interop.plan(spec, to="numpy", allow="gather").effects == {"gather"}
     with pytest.raises(BadRequestError, match="copy=False forbids 'gather'"):
         interop.plan(spec, to="numpy", allow="gather", copy=False)
-    with interop.policy(allow="gather"), pytest.raises(RefusedError, match="leave out copy=False"):
+    with interop.policy(allow="gather"), pytest.raises(RefusedError):
         interop.plan(spec, to="numpy", copy=False)
 
 

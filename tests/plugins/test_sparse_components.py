@@ -116,5 +116,5 @@ def test_libraries_share_the_components_of_sparse_arrays(
         assert {str(array.dtype) for array in arrays[1:]} == {str(given[1].dtype)}
         assert interop.spec(interop.convert(value, to=target, copy=False)).format == target
     else:
-        with pytest.raises(RefusedError, match="copy"):
+        with pytest.raises(RefusedError):
             interop.convert(value, to=target, copy=False)
