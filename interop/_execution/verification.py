@@ -61,7 +61,7 @@ class FirstRun:
             actual.shape == self._spec.shape
             or "shape" in unknown
             or "unknown_shape" in self._spec.traits
-            or (self._spec.traits >= LABELLED and self._has_rows(actual))
+            or (self._has_rows(actual) and (actual.wrapped or self._spec.traits >= LABELLED))
         )
         is_there = (
             matches(actual.device, planned.device)
@@ -72,8 +72,12 @@ class FirstRun:
         return actual.format == planned.format and has_dtype and has_shape and is_there
 
     def _has_rows(self, actual: Spec) -> bool:
-        """Return whether a table has the rows planned: labels of rows may become columns of it."""
-        return len(actual.shape) == 2 and actual.shape[0] == self._spec.shape[0]
+        """Return whether a table has the rows planned: labels of rows may become columns of it.
+
+        Rows of an only column may be arrays, which have axes of their own.
+        """
+        is_table = self._registry.formats[actual.format].is_table
+        return is_table and actual.shape[:1] == self._spec.shape[:1]
 
 
 def _blame(step: Step, claim: str, cause: Exception | None = None) -> NoReturn:

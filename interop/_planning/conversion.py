@@ -159,9 +159,13 @@ class ResolvedConversion:
                 or device_type(spec.device) in self.devices
                 or spec.device in self.devices
             )
-            and (self.ndims is None or len(spec.shape) in self.ndims)
+            and (self.ndims is None or len(spec.shape) in self.ndims or self._takes_rows(spec))
             and (index_dtypes is None or spec.index_dtype in index_dtypes)
         )
+
+    def _takes_rows(self, spec: Spec) -> bool:
+        """Return whether it takes a table whose rows are arrays, which have more axes."""
+        return len(spec.shape) > 2 and self.source.is_table and self.target.is_table
 
     def _takes_any_dtype(self, spec: Spec) -> bool:
         """Return whether the dtype of a value does not matter, since it is only nominal.
@@ -187,7 +191,7 @@ class ResolvedConversion:
         devices = self.devices
         if devices is not None and devices.isdisjoint({spec.device, device_type(spec.device)}):
             return f"it takes data on {', '.join(sorted(devices))}, not on {spec.device}"
-        if self.ndims is not None and axes not in self.ndims:
+        if not (self.ndims is None or axes in self.ndims or self._takes_rows(spec)):
             return f"it does not take arrays of {counted_axes(axes)}"
         if index_dtypes is not None and spec.index_dtype not in index_dtypes:
             return f"it does not take indices of {spec.index_dtype}"

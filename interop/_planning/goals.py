@@ -42,6 +42,7 @@ def goals(graph: Graph, spec: Spec, request: Request) -> dict[str, Goal]:
         dtype = columns.dtype if columns else request.dtype or default
         unchanged = name == spec.format and dtype == spec.dtype
         fits = name == spec.format or target.ndims is None or len(spec.shape) in target.ndims
+        fits |= graph.formats[spec.format].is_table and target.is_table
         unchanged |= is_kept and not (request.dtype and columns is None)
         holds = fits and (unchanged or dtype in held(graph, spec, target, device))
         if request.copy == WRITABLE and name != spec.format and graph.is_locked(name):

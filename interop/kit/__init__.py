@@ -29,6 +29,11 @@ from interop.kit.arrays import (
     stride_traits,
     unlocked,
 )
+from interop.kit.arrow_memory import (
+    buffer_extents,
+    cast_decimals,
+    copied_columns,
+)
 from interop.kit.cast_errors import (
     CastErrors,
     cast_digits,
@@ -49,6 +54,7 @@ from interop.kit.columns import (
     SEVERAL_DTYPES,
     common_dtype,
     kinds_of_column,
+    kinds_of_type,
     words_of_columns,
 )
 from interop.kit.dense_formats import (
@@ -126,6 +132,8 @@ __all__ = [
     "MemoryAt",
     "address",
     "are_numbered",
+    "buffer_extents",
+    "cast_decimals",
     "cast_digits",
     "cast_dtypes",
     "cast_objects",
@@ -137,6 +145,7 @@ __all__ = [
     "checked_export",
     "column_formats",
     "common_dtype",
+    "copied_columns",
     "dense_format",
     "device_of",
     "dtype_name",
@@ -147,6 +156,7 @@ __all__ = [
     "idle_cores",
     "inspect_once",
     "kinds_of_column",
+    "kinds_of_type",
     "limit_threads",
     "memory_traits",
     "misfit",

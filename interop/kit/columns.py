@@ -10,6 +10,7 @@ from interop._model.conversion import Conversion, Cost, Result
 from interop._model.dtype import DTYPES, preserves
 from interop._model.format import Format
 from interop._model.spec import COLUMN_TRAITS, LABELLED, MEMORY_TRAITS, NO_COLUMNS, NOMINAL
+from interop._model.typing import Value
 
 from .arrays import COPY, DTYPE, EMPTY, dtype_name
 
@@ -252,9 +253,27 @@ def streamed(
         yield stream._replace(drops=NO_COLUMNS, adopt=None, name=index)
 
 
+def kinds_of_column(column: Value) -> frozenset[str]:
+    """Return the kinds, of `COLUMN_TRAITS`, of an array or a chunked array of Arrow's.
+
+    Parameters
+    ----------
+    column : array
+        With a ``type`` and a ``null_count``. An extension type is what it stores.
+
+    Returns
+    -------
+    frozenset of str
+        As of `kinds_of_type`.
+    """
+    type_ = column.type
+    name = str(getattr(type_, "storage_type", type_))
+    return kinds_of_type(name, getattr(column, "num_chunks", 1), bool(column.null_count))
+
+
 @lru_cache(maxsize=4096)
-def kinds_of_column(type_: str, chunks: int, has_nulls: bool) -> frozenset[str]:
-    """Return the kinds, of `COLUMN_TRAITS`, of a column in Arrow's memory.
+def kinds_of_type(type_: str, chunks: int, has_nulls: bool) -> frozenset[str]:
+    """Return the kinds, of `COLUMN_TRAITS`, of a column by Arrow's name of its type.
 
     Parameters
     ----------

@@ -202,13 +202,19 @@ FAR_VALUES: dict[str, Any] = {
     "records": pa.table({"a": pa.array([{"x": FAR}], pa.struct([("x", pa.timestamp("s"))]))}),
     "dictionary": pa.table({"a": SECONDS.dictionary_encode()}),
     "Series": pd.Series(np.array([0, FAR], "M8[s]"), name="a"),
+    "a time of a day's length": pa.array([0, 86_400_000], pa.int32()).view(pa.time32("ms")),
+    "a time before midnight": pa.table({"a": pa.array([-1]).view(pa.time64("ns"))}),
+    "lists of times": pa.table({"a": pa.array([[86_400]], pa.list_(pa.time32("s")))}),
+    "a time in pandas": pd.Series(
+        pd.arrays.ArrowExtensionArray(pa.array([86_400 * 10**6]).view(pa.time64("us"))), name="a"
+    ),
     "frame": pd.DataFrame({"a": np.array([0, FAR], "m8[s]"), "b": [1, 2]}),
 }
 
 
 @together("name", FAR_VALUES)
-def test_seconds_that_polars_milliseconds_do_not_hold_are_refused(name: str) -> None:
-    """Polars lets them wrap around, whichever way they come; those that fit are milliseconds."""
+def test_times_that_polars_does_not_hold_are_refused(name: str) -> None:
+    """It lets seconds wrap around, and makes null of times outside of a day, however they come."""
     with pytest.raises(RefusedError, match="Polars has no"):
         interop.convert(FAR_VALUES[name], to="polars")
 
@@ -230,6 +236,19 @@ def test_dates_that_a_library_does_not_hold_are_refused(target: str, unit: str) 
     for kind in "Mm":
         with pytest.raises(RefusedError):
             interop.convert(np.array([0, FAR], f"{kind}8[{unit}]"), to=target)
+
+
+@together("source", ["pandas.series", "pandas.index", "polars.series", "pyarrow"])
+@together("kind", ["text", "M in us", "m in us"])
+def test_text_and_dates_become_chunks_of_arrow_and_come_back(kind: str, source: str) -> None:
+    """A chunked array is one of Arrow's like any other, whatever its elements."""
+    value = interop.convert(ARRAYS[kind], to=source.replace("index", "series"))
+    value = pd.Index(value) if source == "pandas.index" else value
+    chunks: Any = interop.convert(value, to="pyarrow.chunked_array")
+    assert isinstance(chunks, pa.ChunkedArray)
+    assert chunks.to_pylist() == interop.convert(value, to="pyarrow").to_pylist()
+    back = interop.convert(chunks, to=source.replace("index", "series"))
+    assert [*map(str, back)] == [*map(str, value)]
 
 
 @pytest.mark.parametrize("target", ["pandas.series", "polars.series", "pyarrow"])

@@ -5,12 +5,11 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.kit import extents
+from interop.kit import buffer_extents, copied_columns, extents
 from interop.plugin import Declined
 
 from .columns import READER, stored
 from .describe import (
-    chunks_of,
     in_arrow,
     is_arrow,
     is_shared_by_copies,
@@ -22,7 +21,6 @@ from .describe import (
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
-    import pyarrow as pa
 
     from .describe import Storage, Vector
 
@@ -137,22 +135,12 @@ def copy_array(array: Storage) -> Storage:
         return pd.Categorical.from_codes(array.codes.copy(), dtype=dtype)
     if not in_arrow(array.dtype):
         return array.copy()
-    chunked = _copied(chunks_of(array.__arrow_array__()))
+    import pyarrow as pa
+
+    chunked = copied_columns(pa, pa.table({"": array.__arrow_array__()})).column(0)
     if is_arrow(array.dtype):
         return type(array)(chunked)
     return array.dtype.__from_arrow__(chunked)
-
-
-def _copied(chunked: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return chunks in memory of their own: Arrow's copies of texts and lists share some."""
-    import pyarrow as pa
-
-    table = pa.table({"": chunked})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    with pa.ipc.open_stream(sink.getvalue()) as reader:
-        return reader.read_all().column(0)
 
 
 def copy_rows(vector: Vector) -> Vector:
@@ -224,7 +212,7 @@ def storage_memory(array: Storage) -> tuple[tuple[int, int], ...]:
     import pandas as pd
 
     if in_arrow(array.dtype):
-        return _memory_of_chunks(chunks_of(array.__arrow_array__()))
+        return buffer_extents([array.__arrow_array__()])
     if isinstance(array.dtype, pd.CategoricalDtype):
         inner = memory(array.categories)
         return extents((array.codes,)) + inner if inner else ()
@@ -234,13 +222,3 @@ def storage_memory(array: Storage) -> tuple[tuple[int, int], ...]:
     if is_sparse(array.dtype):
         return extents((array.sp_values,))
     return extents((array,)) if isinstance(array, np.ndarray) else ()
-
-
-def _memory_of_chunks(chunked: pa.ChunkedArray) -> tuple[tuple[int, int], ...]:
-    """Return the addresses and lengths of all buffers of chunks."""
-    import pyarrow as pa
-
-    arrays = list(chunked.chunks)
-    arrays += [chunk.dictionary for chunk in arrays if isinstance(chunk, pa.DictionaryArray)]
-    buffers = (buffer for array in arrays for buffer in array.buffers())
-    return tuple((b.address, b.size) for b in buffers if b is not None and b.size)

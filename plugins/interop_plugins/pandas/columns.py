@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from interop.kit import (
     CastErrors,
     ColumnReader,
-    cast_digits,
+    cast_decimals,
     cast_objects,
     check_coordinates,
     real_part,
@@ -95,25 +95,12 @@ def untyped(vector: Vector, *, dtype: str) -> Array:
     has_nulls = is_arrow(array.dtype)
     if has_nulls:
         chunks = chunks_of(array.__arrow_array__()).chunks
-        parts = [part for chunk in chunks if (part := _decimals(chunk, target)) is not None]
-        if len(parts) == len(chunks):
-            return np.concatenate([np.empty(0, target), *parts])
+        decimals: Array | None = cast_decimals(chunks, map(nulls, chunks), target)
+        if decimals is not None:
+            return decimals
     objects = array.to_numpy(object, na_value=None) if has_nulls else array
     numbers: Array = cast_objects(objects, target, fill_nulls=has_nulls)
     return numbers
-
-
-def _decimals(chunk: pa.Array, dtype: np.dtype[Any]) -> Array | None:
-    """Return the numbers of decimals in Arrow's memory, where these have few digits."""
-    import numpy as np
-
-    width = chunk.type.byte_width
-    stored = (
-        np.dtype("i4" if width == 4 else "i8"),
-        (chunk.offset + len(chunk)) * max(width // 8, 1),
-    )
-    words = np.frombuffer(chunk.buffers()[1] or b"", *stored).reshape(-1, max(width // 8, 1))
-    return cast_digits(words[chunk.offset :].astype("i8"), chunk.type.scale, dtype, nulls(chunk))
 
 
 def stack(frame: pd.DataFrame, *, dtype: str) -> Any:

@@ -76,7 +76,7 @@ def describe(vector: Vector) -> Spec:
     """Return the spec of a Series or an extension array; one of rows is described as they are."""
     array = storage(vector)
     facts = inspect_array(array)
-    if hasattr(vector, "index") and (vector.attrs or not _is_plain(vector.index)):
+    if hasattr(vector, "index") and (vector.attrs or not labels.is_default(vector.index)):
         facts = facts._replace(traits=facts.traits | _ATTRIBUTES)
     if facts.traits >= _NOT_NUMBERS and (spec := _describe_rows(array)) is not None:
         return spec
@@ -101,7 +101,8 @@ def describe_frame(frame: pd.DataFrame) -> Spec:
     facts = inspect_frame(frame)
     traits = facts.traits | kinds_of_columns(frame)
     is_indexed = not isinstance(frame.index, pd.RangeIndex)
-    if frame.attrs:
+    # Of a range there is no column elsewhere.
+    if frame.attrs or not (is_indexed or labels.is_default(frame.index)):
         traits |= _ATTRIBUTES
     return _spec(frame, facts._replace(traits=traits | _INDEXED if is_indexed else traits))
 
@@ -110,13 +111,6 @@ def _spec(value: Vector | pd.DataFrame, facts: Facts) -> Spec:
     shape = value.shape
     nbytes = prod(shape) * itemsize(facts.dtype)
     return Spec(_format_name(value), facts.dtype, "cpu", shape, facts.traits, nbytes)
-
-
-def _is_plain(index: pd.Index) -> bool:
-    """Return whether an index counts from 0, as that of every new object."""
-    import pandas as pd
-
-    return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
 
 
 def _format_name(value: Vector | pd.DataFrame) -> str:
@@ -409,9 +403,7 @@ def _nulls(array: Storage) -> frozenset[str]:
 
 def frame_fast_key(frame: pd.DataFrame) -> tuple[object, ...] | None:
     """Return what tells one DataFrame of plain numbers from another: all that its spec says."""
-    import pandas as pd
-
-    if not isinstance(frame.index, pd.RangeIndex) or frame._attrs:
+    if not labels.is_default(frame.index) or frame._attrs:
         return None
     blocks = frame._mgr.blocks
     keys = frozenset([_block_key(block.values) for block in blocks])
@@ -446,8 +438,7 @@ def _kinds(values: Storage) -> Set[str]:
 
     dtype = values.dtype
     if in_arrow(dtype):
-        chunked = chunks_of(values.__arrow_array__())
-        return kinds_of_column(str(chunked.type), chunked.num_chunks, bool(chunked.null_count))
+        return kinds_of_column(values.__arrow_array__())
     if isinstance(dtype, pd.CategoricalDtype):
         return {"category_columns"}
     if hasattr(values, "_mask"):

@@ -18,15 +18,15 @@ def present(value: Labelled) -> bool:
     import pandas as pd
 
     if isinstance(value, pd.DataFrame):
-        return _are_named(value.columns) or not _is_default(value.index) or bool(value.attrs)
+        return _are_named(value.columns) or not is_default(value.index) or bool(value.attrs)
     if isinstance(value, pd.Series):
-        return not _is_default(value.index) or value.name is not None or bool(value.attrs)
+        return not is_default(value.index) or value.name is not None or bool(value.attrs)
     return isinstance(value, pd.Index) and value.name is not None
 
 
 def _are_named(columns: pd.Index) -> bool:
     """Tell whether columns have names other than their numbers."""
-    if _is_default(columns):
+    if is_default(columns):
         return False
     # Most names are told by the first; to list those of many columns takes long.
     return bool(len(columns)) and not (are_numbered([columns[0]]) and are_numbered([*columns]))
@@ -41,7 +41,8 @@ def _are_of_rows(value: Labelled, like: Labelled) -> bool:
     return value.shape[0] == like.shape[0] and like.shape[0] not in like.shape[1:]
 
 
-def _is_default(index: pd.Index) -> bool:
+def is_default(index: pd.Index) -> bool:
+    """Return whether an index counts from 0, as that of every new object, and has no name."""
     import pandas as pd
 
     counts = isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1

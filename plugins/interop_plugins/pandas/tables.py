@@ -34,7 +34,7 @@ def _refusals() -> tuple[type[Exception], ...]:
     """Return the errors by which PyArrow says that it does not take elements."""
     import pyarrow as pa
 
-    return pa.ArrowException, TypeError, ValueError, NotImplementedError
+    return pa.ArrowException, TypeError, ValueError, NotImplementedError, OverflowError
 
 
 # ---------------------------------------------------------------------- to Arrow
@@ -175,10 +175,16 @@ def _frame_of(table: pa.Table) -> pd.DataFrame:
 
 
 def _is_for_pyarrow(table: pa.Table) -> bool:
-    """Return whether PyArrow's own call keeps all: no numbers are null, and no index is unnoted."""
+    """Return whether PyArrow's own call keeps all: no numbers are null, and no index is unnoted.
+
+    Columns that are noted as pandas' nullable floats it would read so that NaN is null.
+    """
     from pyarrow import types
 
-    if any(_LEVEL.fullmatch(name) for name in table.column_names) and not table.schema.metadata:
+    metadata = table.schema.metadata or {}
+    if any(_LEVEL.fullmatch(name) for name in table.column_names) and not metadata:
+        return False
+    if b'"Float' in metadata.get(b"pandas", b""):
         return False
     columns = zip(table.columns, table.schema.types, strict=True)
     return not any(types.is_primitive(type_) and column.null_count for column, type_ in columns)
@@ -191,12 +197,28 @@ def _index(table: pa.Table) -> tuple[set[str], pd.Index]:
         names = [level for level in noted if isinstance(level, str)]
         if not set(names) <= set(table.column_names):
             names = []
-        return set(names), table.select(names).to_pandas().index
+        return set(names), _levels(table, names).index
     names = [name for name in table.column_names if _LEVEL.fullmatch(name)]
     if not names:
         return set(), table.select([]).to_pandas().index
-    frame = table.select(names).to_pandas().set_index(names)
+    frame = _levels(table, names).set_index(names)
     return set(names), frame.index.set_names([None] * len(names))
+
+
+def _levels(table: pa.Table, names: list[str]) -> pd.DataFrame:
+    """Return some columns by PyArrow's call, integers with nulls as nullable ones."""
+    import pandas as pd
+    from pyarrow import types
+
+    levels = table.select(names)
+    gaps = {column.type for column in levels.columns if column.null_count}
+    integers = {
+        type_: pd.api.types.pandas_dtype(str(type_).replace("i", "I").replace("u", "U"))
+        for type_ in gaps
+        if types.is_integer(type_)
+    }
+    frame: pd.DataFrame = levels.to_pandas(types_mapper=integers.get)
+    return frame
 
 
 def _type_of_pandas(type_: pa.DataType) -> Any:
@@ -205,8 +227,9 @@ def _type_of_pandas(type_: pa.DataType) -> Any:
     from pyarrow import types
 
     name = str(type_)
-    # Of categories that are periods PyArrow makes the integers that count them.
+    # Of categories that are periods PyArrow makes the integers that count them, of lists arrays.
     is_odd = types.is_dictionary(type_) and "extension<" in name
+    is_odd |= types.is_dictionary(type_) and types.is_nested(type_.value_type)
     if is_odd or "union<" in name:
         msg = f"pandas has no elements of {name}"
         raise NotImplementedError(msg)
@@ -223,7 +246,8 @@ def _values(column: pa.ChunkedArray, dtype: Any) -> Storage:
     import numpy as np
     import pandas as pd
 
-    if isinstance(dtype, np.dtype) and dtype.kind in "biuf" and column.null_count:
+    has_gaps = isinstance(dtype, np.dtype) and dtype.kind in "biuf" and column.null_count
+    if has_gaps or isinstance(dtype, (pd.Float32Dtype, pd.Float64Dtype)):
         return _nullable(column)
     if isinstance(dtype, np.dtype):
         return column.to_numpy()

@@ -9,7 +9,16 @@ from math import prod
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from interop.errors import UnknownValueError
-from interop.kit import EMPTY, INTEGERS, REALS, common_dtype, extents, words_of_columns
+from interop.kit import (
+    EMPTY,
+    INTEGERS,
+    REALS,
+    buffer_extents,
+    common_dtype,
+    extents,
+    kinds_of_type,
+    words_of_columns,
+)
 from interop.plugin import Spec, itemsize
 
 from . import labels
@@ -257,29 +266,31 @@ def _kinds_of_columns(frame: pl.DataFrame) -> frozenset[str]:
     )
 
 
+#: The words in Polars' names of dtypes that Arrow's names have others for.
+_WORDS = {
+    "Categorical": "dictionary",
+    "Enum": "dictionary",
+    "String": "string_view",
+    "Binary": "binary_view",
+    "Boolean": "bool",
+    "Null": "null",
+    "Datetime(": "timestamp(",
+    "Duration(": "duration(",
+    "time_zone='": "tz='",
+}
+
+
 @lru_cache(maxsize=4096)
 def _kinds(name: str, is_chunked: bool, has_nulls: bool) -> frozenset[str]:
     """Return the traits of a column by the name of its dtype."""
-    kinds = {"chunked_columns"} if is_chunked else set()
-    is_time = name.startswith(("Datetime", "Duration"))
-    if "Categorical" in name or "Enum" in name:
-        return frozenset(kinds | {"category_columns"})
     if name == "Object":
         return frozenset({"object_columns"})
-    if "String" in name or "Binary" in name:
-        # Of lists the places are shared, and so are the places of nulls.
-        is_shared = has_nulls or name not in {"String", "Binary"}
-        return frozenset(kinds | {"view_columns"} | ({"block_columns"} if is_shared else EMPTY))
-    if name == "Boolean" or (has_nulls and (is_time or name in NAMES)):
-        kinds.add("bit_columns")
-    is_zoned = is_time and "time_zone=None" not in name and "time_zone=" in name
-    if is_zoned:
-        kinds.add("zoned_columns")
-    # Numbers and times in chunks are joined, and times with nulls written anew, by pandas.
-    is_joined = is_chunked and (is_time or name in NAMES)
-    if not (is_joined or is_zoned or name in {"Boolean", "Null"} or (has_nulls and is_time)):
-        kinds.add("block_columns")
-    return frozenset(kinds)
+    type_ = NAMES.get(name, name)
+    for own, word in _WORDS.items():
+        type_ = type_.replace(own, word)
+    kinds = kinds_of_type(type_, 2 if is_chunked else 1, has_nulls)
+    # Of texts the views are written anew, but not the places of nulls.
+    return kinds - {"block_columns"} if name in {"String", "Binary"} and not has_nulls else kinds
 
 
 def own_name(dtype: pl.DataType) -> str:
@@ -316,10 +327,7 @@ def _memory_told_by_arrow(frame: pl.DataFrame) -> Extents:
 
     if pa is None or any(map(_has_own_memory, frame.dtypes)):
         return ()
-    arrays = [chunk for column in pa.table(frame).columns for chunk in column.chunks]
-    arrays += [a.dictionary for a in arrays if isinstance(a, pa.DictionaryArray)]
-    buffers = (buffer for array in arrays for buffer in array.buffers())
-    return tuple((b.address, b.size) for b in buffers if b is not None and b.size)
+    return buffer_extents(pa.table(frame).columns)
 
 
 def _has_own_memory(dtype: pl.DataType) -> bool:

@@ -20,6 +20,8 @@ _Columns = TypeVar("_Columns", bound="pl.Series | pl.DataFrame")
 
 #: The most seconds that milliseconds of 64 bits hold.
 _MOST_SECONDS = (2**63 - 1) // 1000
+#: The length of a day, by Arrow's units.
+_DAY = {unit: 86_400 * 1000**power for power, unit in enumerate(("s", "ms", "us", "ns"))}
 #: The errors by which a library says that it does not take elements; PyArrow's are among them.
 _REFUSALS = (TypeError, ValueError, NotImplementedError)
 
@@ -99,9 +101,10 @@ def from_stream(value: Any) -> pl.Series:
 
 
 def _read(value: Any, kind: str) -> Any:
-    """Return a stream as PyArrow's, where that is loaded, and see that its seconds fit.
+    """Return a stream as PyArrow's, where that is loaded, and see that its times fit.
 
-    Polars multiplies seconds to milliseconds, and lets them wrap around.
+    Polars multiplies seconds to milliseconds, and lets them wrap around. A time that lies outside
+    of a day is null in it.
 
     Raises
     ------
@@ -118,25 +121,28 @@ def _read(value: Any, kind: str) -> Any:
         return value  # Polars may read more than PyArrow does
     columns = value.columns if isinstance(value, (pa.Table, pa.RecordBatch)) else [value]
     for column in columns:
-        if "[s" in str(column.type):
+        if any(unit in str(column.type) for unit in ("[s", "time32[", "time64[")):
             for chunk in getattr(column, "chunks", [column]):
-                _check_seconds(chunk)
+                _check_times(chunk)
     return value
 
 
-def _check_seconds(array: Any) -> None:
-    """Decline seconds that are too many for milliseconds, also inside of lists and records."""
-    if str(array.type).startswith(("timestamp[s", "duration[s")):
-        seconds = array.drop_null().view("int64").to_numpy()
-        if seconds.size and max(-int(seconds.min()), int(seconds.max())) > _MOST_SECONDS:
-            msg = "Polars has no seconds, and its milliseconds do not hold all of these"
+def _check_times(array: Any) -> None:
+    """Decline times that Polars does not hold, also inside of lists and records."""
+    kind, _, unit = str(array.type).partition("[")
+    limit = _DAY.get(unit[:-1]) if kind in {"time32", "time64"} else None
+    if limit or (kind in {"timestamp", "duration"} and unit.startswith("s")):
+        counts = array.drop_null().view("int32" if kind == "time32" else "int64").to_numpy()
+        least, most = (0, limit - 1) if limit else (-_MOST_SECONDS, _MOST_SECONDS)
+        if counts.size and not least <= int(counts.min()) <= int(counts.max()) <= most:
+            msg = f"Polars has no place for all of its times ({array.type})"
             raise Declined(msg)
     elif hasattr(array, "dictionary"):
-        _check_seconds(array.dictionary)
+        _check_times(array.dictionary)
     elif hasattr(array, "flatten"):
         children = array.flatten()
         for child in children if isinstance(children, list) else [children]:
-            _check_seconds(child)
+            _check_times(child)
 
 
 def copy_frame(frame: pl.DataFrame) -> pl.DataFrame:

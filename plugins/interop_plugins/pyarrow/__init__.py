@@ -493,7 +493,7 @@ def _from_numpy() -> Iterable[Conversion]:
 
 def _chunks() -> Iterable[Conversion]:
     """Yield the steps from chunked arrays and to them. All keep nulls."""
-    anything, chunked = _MEMORY | _MASKED, "pyarrow.chunked_array"
+    anything, chunked = _MEMORY | _MASKED | UNTYPED, "pyarrow.chunked_array"
     yield Conversion(chunked, "pyarrow", dense.first_chunk, takes=anything, cost=Cost(2e-7))
     yield Conversion("pyarrow", chunked, dense.to_chunks, takes=anything, cost=Cost(1e-6))
     yield Conversion(

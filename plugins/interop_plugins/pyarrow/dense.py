@@ -11,7 +11,8 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.kit import cast_digits, cast_objects, export, null_number
+from interop import kit
+from interop.kit import cast_objects, export, null_number
 
 from .describe import ALIGNMENT, levels
 from .dtypes import NUMBERS, arrow_type, element_layout, traits_of
@@ -165,24 +166,14 @@ def cast_decimals(decimals: pa.Array | pa.ChunkedArray | pa.Scalar, *, dtype: st
     import numpy as np
 
     target, is_scalar = np.dtype(dtype), not hasattr(decimals, "to_pylist")
-    chunks = [] if is_scalar else getattr(decimals, "chunks", [decimals])
-    parts = [part for chunk in chunks if (part := _decimals(chunk, target)) is not None]
-    if is_scalar or len(parts) != len(chunks):
-        elements = np.array(decimals.as_py() if is_scalar else decimals.to_pylist(), object)
-        numbers: Array = cast_objects(elements, target, fill_nulls=True)
-        return numbers
-    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, target), *parts])
-
-
-def _decimals(array: pa.Array, dtype: np.dtype[Any]) -> Array | None:
-    """Return the numbers of decimals, where these have few digits; else None."""
-    import numpy as np
-
-    width, end = array.type.byte_width, array.offset + len(array)
-    size, data = max(width // 8, 1), array.buffers()[1] or b""
-    words = np.frombuffer(data, "i4" if width == 4 else "i8", end * size).reshape(end, size)
-    words = words[array.offset :].astype("i8", copy=False)
-    return cast_digits(words, array.type.scale, dtype, null_places(array))
+    if not is_scalar:
+        chunks = getattr(decimals, "chunks", [decimals])
+        few: Array | None = kit.cast_decimals(chunks, map(null_places, chunks), target)
+        if few is not None:
+            return few
+    elements = np.array(decimals.as_py() if is_scalar else decimals.to_pylist(), object)
+    numbers: Array = cast_objects(elements, target, fill_nulls=True)
+    return numbers
 
 
 def numpy_fast_path(array: pa.Array) -> Any:

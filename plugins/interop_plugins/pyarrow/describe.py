@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from interop.kit import EMPTY
+from interop.kit import EMPTY, buffer_extents
 from interop.plugin import Spec
 
 from .dtypes import NUMBERS, ElementLayout, element_layout, number_types, traits_of
@@ -159,9 +159,7 @@ def memory_of_chunks(chunked: pa.ChunkedArray) -> Extents:
 def _extents(array: pa.Array) -> Iterator[tuple[int, int]]:
     layout = element_layout(array.type)
     if layout.dtype not in NUMBERS and layout.dtype != "bool":
-        dictionary = getattr(array, "dictionary", None)
-        buffers = [*array.buffers(), *(() if dictionary is None else dictionary.buffers())]
-        yield from ((b.address, b.size) for b in buffers if b is not None and b.size)
+        yield from buffer_extents([array])
         return
     nested = levels(array)
     for level in nested:

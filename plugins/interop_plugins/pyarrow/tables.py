@@ -16,6 +16,7 @@ from interop.kit import (
     are_numbered,
     cast_dtypes,
     common_dtype,
+    copied_columns,
     kinds_of_column,
 )
 from interop.plugin import Spec, itemsize
@@ -104,11 +105,7 @@ def copy(table: pa.Table) -> pa.Table:
     """Return a table of the same columns in new memory."""
     import pyarrow as pa
 
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    with pa.ipc.open_stream(sink.getvalue()) as reader:
-        return reader.read_all()
+    return copied_columns(pa, table)
 
 
 def from_array(array: Array) -> pa.Table:
@@ -223,9 +220,7 @@ def _kinds_of_columns(table: Columns) -> set[str]:
         return {"block_columns"}
     kinds: set[str] = set()
     for column in table.columns:
-        kinds |= kinds_of_column(
-            str(column.type), getattr(column, "num_chunks", 1), bool(column.null_count)
-        )
+        kinds |= kinds_of_column(column)
         if column.null_count:
             kinds.add("masked")
     return kinds

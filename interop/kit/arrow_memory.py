@@ -1,0 +1,124 @@
+"""Arrays in Arrow's memory, in whichever library they lie: where it is, and copies that own it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
+
+from interop._model.typing import Value
+from interop.errors import Declined
+
+from .cast_errors import cast_digits
+
+
+def buffer_extents(arrays: Iterable[Value]) -> tuple[tuple[int, int], ...]:
+    """Return the addresses and lengths of all memory in which Arrow's arrays lie.
+
+    Parameters
+    ----------
+    arrays : iterable of array
+        Chunks with ``buffers()``, or chunked arrays of such; ``dictionary`` where they have one.
+
+    Returns
+    -------
+    tuple of tuple of int
+    """
+    buffers: list[Any] = []
+    for array in arrays:
+        for chunk in getattr(array, "chunks", [array]):
+            buffers += chunk.buffers()
+            dictionary = getattr(chunk, "dictionary", None)
+            buffers += () if dictionary is None else dictionary.buffers()
+    return tuple((b.address, b.size) for b in buffers if b is not None and b.size)
+
+
+def copied_columns(arrow: ModuleType, table: Value) -> Value:
+    """Return a table of Arrow's in memory of its own, texts, lists and dictionaries included.
+
+    Arrow's own copies share some of it.
+
+    Parameters
+    ----------
+    arrow : module
+        The library that the table is of, which writes and reads Arrow's format of streams.
+    table : table
+
+    Returns
+    -------
+    table
+
+    Raises
+    ------
+    Declined
+        An extension type inside of lists or records is one that the format does not keep.
+    """
+    sink = arrow.BufferOutputStream()
+    with arrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    with arrow.ipc.open_stream(sink.getvalue()) as reader:
+        copied = reader.read_all()
+    for place, field in enumerate(table.schema):
+        if copied.schema.types[place] != field.type:
+            copied = copied.set_column(place, field, _typed(arrow, table.column(place)))
+    return copied
+
+
+def _typed(arrow: ModuleType, column: Value) -> Value:
+    """Return a copy of a column of a type that streams do not keep, by copies of its parts."""
+    type_ = column.type
+
+    def part(arrays: list[Value], type_: Value) -> Value:
+        table = arrow.table({"": arrow.chunked_array(arrays, type_)})
+        return copied_columns(arrow, table).column(0).chunks
+
+    if isinstance(type_, arrow.BaseExtensionType):
+        storage = part([chunk.storage for chunk in column.chunks], type_.storage_type)
+        chunks = [type_.wrap_array(chunk) for chunk in storage]
+    elif isinstance(type_, arrow.DictionaryType):
+        chunks = [
+            arrow.DictionaryArray.from_arrays(
+                *part([chunk.indices], type_.index_type),
+                *part([chunk.dictionary], type_.value_type),
+                ordered=type_.ordered,
+                safe=False,
+            )
+            for chunk in column.chunks
+        ]
+    else:
+        msg = f"Arrow's streams have no {type_}"
+        raise Declined(msg)
+    return arrow.chunked_array(chunks, type_)
+
+
+def cast_decimals(
+    arrays: Iterable[Value], nulls: Iterable[Value | None], dtype: Value
+) -> Value | None:
+    """Return the numbers of decimals of few digits in one array; else None.
+
+    Parameters
+    ----------
+    arrays : iterable of array
+        Chunks of decimals with ``buffers()``.
+    nulls : iterable of array or None
+        Which elements of each are null; None if none is.
+    dtype : numpy.dtype
+        Of the result, in which nulls are NaN, or zero if it has none.
+
+    Returns
+    -------
+    array or None
+    """
+    import numpy as np
+
+    parts = [np.empty(0, dtype)]
+    for array, places in zip(arrays, nulls, strict=True):
+        width, end = array.type.byte_width, array.offset + len(array)
+        size, data = max(width // 8, 1), array.buffers()[1] or b""
+        words = np.frombuffer(data, "i4" if width == 4 else "i8", end * size).reshape(end, size)
+        words = words[array.offset :].astype("i8", copy=False)
+        part = cast_digits(words, array.type.scale, dtype, places)
+        if part is None:
+            return None
+        parts.append(part)
+    return parts[1] if len(parts) == 2 else np.concatenate(parts)
