@@ -222,6 +222,18 @@ def test_three_axes():
 # ------------------------------------------------------------------ dense
 
 
+def test_coordinates_of_three_axes_stay_narrow_and_shared():
+    """SciPy would copy them as int64, of which no plan speaks."""
+    dense = np.zeros((2, 3, 4), "float32")
+    dense[1, 2, 3] = 5
+    made = interop.convert(dense, "scipy.coo")
+    assert [axis.dtype.name for axis in made.coords] == ["int32"] * 3
+    packed = by_components.pack_coo(by_components.unpack_coo(made))
+    for axis, given in zip(packed.coords, made.coords, strict=True):
+        assert np.shares_memory(axis, given)
+    assert np.array_equal(packed.toarray(), dense)
+
+
 @pytest.mark.parametrize("small", [0, dense_steps._SMALL])
 @pytest.mark.parametrize("own_kernels", [True, False])
 @pytest.mark.parametrize("name", ["bool", "int8", "float32", "complex128"])

@@ -151,8 +151,17 @@ def _state(layout: str, canonical: bool) -> _State | None:
 def pack_coo(parts: Parts) -> Sparse:
     """Return a coo array over given arrays."""
     coords = tuple(parts.arrays[f"indices_{axis}"] for axis in range(len(parts.shape)))
-    value = array_type("coo")((parts.arrays["values"], coords), shape=parts.shape)
-    return flagged(value, bool(parts.facts.get("canonical")))
+    return coo_array(
+        parts.arrays["values"], coords, parts.shape, bool(parts.facts.get("canonical"))
+    )
+
+
+def coo_array(values: Any, coords: Any, shape: tuple[int, ...], canonical: bool) -> Sparse:
+    """Return a coo array over coordinates, which SciPy would copy as int64 if there are three."""
+    value = array_type("coo")((values, coords), shape=shape)
+    if len(shape) > 2:
+        value.coords = coords
+    return flagged(value, canonical)
 
 
 @cache

@@ -10,7 +10,7 @@ from interop.kit import parallel_for
 from interop.plugin import Declined
 
 from .checks import checked
-from .components import array_type, flagged
+from .components import array_type, coo_array, flagged
 from .describe import INDEX_CODES
 from .layouts import dok_to_coo, transpose_order
 
@@ -170,8 +170,8 @@ def dense_to_coo(value: Array) -> Sparse:
     places = _places(value)
     index = np.int32 if max(value.shape) < 2**31 else np.int64
     coords = np.unravel_index(places, value.shape)
-    components = (_pick(value, places), tuple(indices.astype(index) for indices in coords))
-    return flagged(array_type("coo")(components, shape=value.shape), canonical=True)
+    indices = tuple(axis.astype(index) for axis in coords)
+    return coo_array(_pick(value, places), indices, value.shape, canonical=True)
 
 
 def _places(value: Array) -> Array:
