@@ -124,7 +124,9 @@ class Caller:
         if spec.traits & _OTHER_NUMBERS:
             return None
         source = self.conversion.source
-        is_own = source.layout == "affine" or source.samples.make is not None
+        samples = source.samples
+        is_varied = samples.make and not trial.recipe.traits.isdisjoint(samples.variants)
+        is_own = source.layout == "affine" or is_varied
         if is_own or spec.traits - TRAITS.keys():
             # The plugin itself made this value, so that only others can tell its numbers.
             reading = self.truth.read(value, spec)
@@ -282,12 +284,21 @@ class Caller:
             problem = f"{label} returns the shape {actual.shape} for {planned.shape} ({trial})"
             notes.judge("shape", problem if actual.shape != planned.shape else "")
         if "dtype" not in unknown:
-            problem = f"{label} returns {actual.element} for {planned.element} ({trial})"
-            notes.judge("dtype", problem if actual.element != planned.element else "")
+            notes.judge("dtype", self._problem_of_dtypes(trial, actual, planned))
         problem = f"{label} returns a result on {actual.device}, not on {planned.device} ({trial})"
         notes.judge("device", "" if matches(actual.device, planned.device) else problem)
         notes.judge("traits", self._problem_of_traits(trial, actual, step))
         notes.judge("effects", self._problem_of_effects(trial, actual, step))
+
+    def _problem_of_dtypes(self, trial: Trial, actual: Spec, planned: Spec) -> str:
+        target = self.conversion.target
+        codes = target.components.code_dtypes if target.components else frozenset()
+        holds = target.index_dtypes | codes
+        for field, what in (("element", ""), ("index_dtype", " indices"), ("code_dtype", " codes")):
+            dtype, promised = getattr(actual, field), getattr(planned, field)
+            if dtype != promised and (field == "element" or (actual.shape and promised in holds)):
+                return f"{self.label} returns {dtype}{what} for {promised}{what} ({trial})"
+        return ""
 
     def _problem_of_traits(self, trial: Trial, actual: Spec, step: Step) -> str:
         promised = in_any_order(step.after.traits)
@@ -415,9 +426,17 @@ class Caller:
         elif not is_promised and (is_locked or is_writable is False):
             claim = "" if step.aliases else ", but says that it copies"
             problem = f"{self.label} returns a result that cannot be written{claim}"
+        elif self._opens_memory(call, result, actual):
+            problem = f"{self.label} makes read-only memory writable, which drops= cannot permit"
         elif is_promised and is_writable:
             problem = f"{self.label} says that the result is read-only, but it can be written"
         notes.judge("readonly", f"{problem} ({call.trial})" if problem else "")
+
+    def _opens_memory(self, call: _Call, result: Value, actual: Spec) -> bool:
+        """Return whether read-only memory is shared as what may be written, with no effect."""
+        is_opened = "readonly" in call.spec.traits and not actual.traits & LOCKED
+        is_told = "share_readonly" in call.step.effects
+        return is_opened and not is_told and self.memory.numbers_overlap(call.value, result)
 
     def _is_writable(self, result: Value, actual: Spec) -> bool | None:
         if actual.format != self.truth.hub or "scalar" in actual.traits:
@@ -429,9 +448,10 @@ class Caller:
         if step.aliases and step.effects & COPYING:
             notes.skipped("it may share memory or not, as it finds", "sharing")
             return
-        if not step.before.size:
+        if not step.before.size or step.before.nnz == 0:
             return
-        if "cpu" not in (step.before.device, step.after.device):
+        ends = (step.before, step.after)
+        if all(end.device != "cpu" and not self.memory.can_fill(end) for end in ends):
             notes.skipped("nothing but a conversion can write on the devices", "sharing")
             return
         notes.tell("sharing", f"the memory of {trial} was written")

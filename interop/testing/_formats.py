@@ -66,7 +66,7 @@ _EVEN_SHAPES = ((4, 6), (6,), (2, 4, 6))
 #: many times as long as a small value a large one may take. The least time of several calls counts.
 _SLOWER, _GROWTH, _CALLS = 500, 20, 20
 #: Dtypes of less than a byte, which some frameworks pack.
-_NARROW = re.compile(r"^(u?int|float)[1-7](_|$)")
+_NARROW = re.compile(r"^(?:u?int|float)([1-7])(?:_|$)")
 #: The types of what a wrapper may keep beside its array.
 _PLAIN_TYPES = (bool, int, float, complex, str, type(None))
 #: Traits of memory that others must know of, who write there or take strides.
@@ -267,13 +267,12 @@ class _Format:
 
     def _problem_of_bytes(self, spec: Spec) -> str:
         format_, element = self._format, spec.element
-        # A framework may store values that only it can make as it likes.
-        is_free = format_.not_recoverable or format_.samples.make
-        if not format_.is_dense or is_free or element not in DTYPES:
+        if not format_.is_dense or format_.not_recoverable or element not in DTYPES:
             return ""
         nbytes = prod(spec.shape) * itemsize(element)
-        is_packed = nbytes > spec.nbytes and _NARROW.search(element or "") is not None
-        if is_packed or spec.nbytes == nbytes:
+        narrow = _NARROW.search(element or "")
+        packed = nbytes if narrow is None else -(-prod(spec.shape) * int(narrow[1]) // 8)
+        if packed <= spec.nbytes <= nbytes:
             return ""
         return f"describe of format {self._name} says {spec.nbytes} bytes of {spec}, not {nbytes}"
 

@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from interop._api.inspection import Inspection
-from interop._model.spec import Spec
+from interop._model.spec import UNWRITABLE, Spec
 from interop._model.typing import Value
 from interop.errors import Declined
 
-from ._sample import REFUSALS
+from ._sample import REFUSALS, NoSample, Recipe
+from ._trial import sampled
 from ._truth import Truth, same
 
 if TYPE_CHECKING:
@@ -88,7 +89,10 @@ class Memory:
         The values must not be used afterwards.
         """
         for written, other in ((source, result), (result, source)):
-            extents = self.extents(written, self._interop.spec(written))
+            spec = self._interop.spec(written)
+            extents = self.extents(written, spec)
+            if not extents and self.can_fill(spec):
+                return self._is_filled_through(written, spec, other)
             if not extents or not all(address > 0 < length for address, length in extents):
                 continue
             before = self._truth.read(other)
@@ -99,6 +103,22 @@ class Memory:
             if is_changed:
                 return after is None or not same(before.array, after.array)
         return None
+
+    def can_fill(self, spec: Spec) -> bool:
+        """Return whether a format writes into such values on a device, where nobody else can."""
+        fill = self._registry.formats[spec.format].fill
+        return fill is not None and spec.device != "cpu" and not spec.traits & UNWRITABLE
+
+    def _is_filled_through(self, written: Value, spec: Spec, other: Value) -> bool | None:
+        fill = self._registry.formats[spec.format].fill
+        before = self._truth.read(other)
+        try:
+            recipe = Recipe(spec.format, spec.dtype or "", spec.shape, device=spec.device, seed=1)
+            fill(written, sampled(self._interop, recipe))  # type: ignore[misc]
+        except (NoSample, *REFUSALS):
+            return None
+        after = self._truth.read(other)
+        return before and after and not same(before.array, after.array)
 
     @contextmanager
     def overwritten(self, value: Value, *, inner: bool = False) -> Iterator[bool]:

@@ -55,6 +55,8 @@ _PASSING = range(4, 12)
 _HELD = range(12, 76)
 #: Shapes of values whose freed memory is soon used again, or returned to the system.
 _MORTAL = ((3, 4), (32, 33))
+#: The shape of one of the values of a batch.
+_OTHER_SHAPE = (2, 6)
 
 
 def try_conversion(bench: Bench, promise: Promise, notes: Notes) -> None:
@@ -401,7 +403,8 @@ class _Stages:
 
     def _problem_of_batch(self) -> str:
         """Say in what the results for two values at once differ from those for each."""
-        trials = [self._at(self._main.recipe.shape, seed) for seed in (0, 1)]
+        shape, overlap = self._main.recipe.shape, self._caller.memory.addresses_overlap
+        trials = [self._at(shape, 0), self._at(_OTHER_SHAPE, 1), self._at(shape, 2)]
         pairs = [self._caller.value(trial) for trial in trials]
         convert, read = batch(pairs[0][1:]), self._caller.truth.read
         assert convert is not None
@@ -418,6 +421,8 @@ class _Stages:
             has_same = reading is None or other is None or same(reading.array, other.array)
             if self._interop.spec(result) != self._interop.spec(alone) or not has_same:
                 return problem
+            if overlap(value, result) and not overlap(value, alone):
+                return f"the batch of {self._label} shares memory, and {self._label} copies"
         return ""
 
     def _fast_path(self) -> None:

@@ -90,6 +90,7 @@ class Trial(NamedTuple):
     def __str__(self) -> str:
         recipe = self.recipe
         notes = sorted(recipe.traits) + ([self.odd] if self.odd else [])
+        notes += ["nothing but zeros"] if not recipe.density else []
         text = f"{recipe.format} {recipe.dtype} {shape_text(recipe.shape)}"
         text += f" on {recipe.device}" if recipe.device != "cpu" else ""
         text += f" ({', '.join(notes)})" if notes else ""
@@ -116,6 +117,8 @@ def trials(registry: Registry, conversion: ResolvedConversion) -> Iterator[Trial
             yield main._replace(recipe=main.recipe._replace(traits=main.recipe.traits | traits))
         if has_odd_views and main.recipe.device == "cpu":
             yield from (main._replace(odd=odd) for odd in _ODD)
+        if main.recipe.density < 1:  # a value in which nothing is stored
+            yield main._replace(recipe=main.recipe._replace(density=0.0))
         yield from _extremes(conversion, main)
     for base in bases[:1]:
         yield from (_with(base, pair, shapes[0]) for pair in pairs[1:])
@@ -255,7 +258,7 @@ def handed_over(registry: Registry, format_: Format) -> list[str]:
     import numpy as np
 
     source = registry.recognition.recognise(np.ndarray)
-    if format_.protocol or format_.samples.make or format_ is source or not format_.is_dense:
+    if format_.protocol or format_ is source or not format_.is_dense:
         return []
     traits = (format_.carries & MEMORY_TRAITS) - format_.samples.variants.keys()
     names = {source.name, *source.exports}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from interop import Interop, Spec
-from interop.plugin import Conversion, Cost, Samples
+from interop.plugin import Conversion, Cost, Format, Samples
 from interop.plugin.advanced import Advanced
 from tests.lying_plugins import Caught, Contained, Liar, Unseen, table
 from tests.lying_plugins.grid import (
@@ -257,8 +257,48 @@ def _declared(name: str, lie: str, check: str, text: str, **changes: Any) -> Lia
     return Liar(name, lie, fate, lambda: [grid_format(**changes), *conversions()])
 
 
+def _nibbles(nbytes: Callable[[int], int]) -> list[Any]:
+    """Return a plugin of numbers of four bits, which says how many bytes so many numbers take."""
+
+    def describe(nibbles: Nibbles) -> Spec:
+        shape = nibbles.numbers.shape
+        return Spec("nibbles", "int4", "cpu", shape, nbytes=nbytes(nibbles.numbers.size))
+
+    fields: dict[str, Any] = {"effects": {"copy"}, "cost": Cost(2e-6, 1e9)}
+    types = (f"{__name__}:Nibbles",)
+    return [
+        Format("nibbles", types=types, describe=describe, dtypes={"int4"}),
+        Conversion("numpy", "nibbles", lambda a: Nibbles(a.copy()), name="pack", **fields),
+        Conversion("nibbles", "numpy", lambda n: n.numbers.copy(), name="unpack", **fields),
+    ]
+
+
+class Nibbles:
+    """Numbers of four bits."""
+
+    def __init__(self, numbers: Any) -> None:
+        self.numbers = numbers
+
+
+def _made(array: Any) -> Grid:
+    return Grid(array.copy())
+
+
 LIARS = table(
     globals(),
+    Liar(
+        "weighs_its_nibbles_as_nothing",
+        "Says that numbers of four bits take no bytes.",
+        Caught("format nibbles", "describe", "says 0 bytes of nibbles int4 3x4"),
+        lambda: _nibbles(lambda size: 0),
+    ),
+    _declared(
+        "miscounts_what_it_makes_itself",
+        "Counts the elements for the bytes, and makes its samples itself.",
+        *("describe", "says 12 bytes of grid float32 3x4 on cpu, not 48"),
+        describe=lambda grid: describe(grid)._replace(nbytes=grid.numbers.size),
+        samples=grid_format().samples._replace(make=_made, source="numpy"),
+    ),
     _declared(
         "casts_its_samples",
         "Makes samples of another dtype than those that they are made of.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -43,15 +44,21 @@ def _make(array: Any) -> Far:
     return Far(array.copy(), "oneapi:0")
 
 
+def _fill(out: Far, far: Far) -> None:
+    out.numbers[...] = far.numbers
+
+
 _OWN = Samples(make=_make, source="numpy")
 
 
 def declarations(
+    *,
     describe: Callable[..., Any] = _describe,
     upload: Callable[..., Any] = _upload,
     download: Callable[..., Any] = _download,
     move: Callable[..., Any] = _move,
     samples: Samples | None = None,
+    fill: Callable[..., Any] | None = None,
 ) -> list[Declaration]:
     """Return the honest plugin, with some functions changed."""
     return [
@@ -62,6 +69,7 @@ def declarations(
             dtypes={"float32", "float64"},
             devices=("oneapi",),
             samples=samples or Samples(),
+            fill=fill,
         ),
         Conversion("numpy", "far", upload, name="upload", takes={"noncontiguous"}, **_MOVES),
         Conversion("far", "numpy", download, name="download", devices={"oneapi"}, **_MOVES),
@@ -95,6 +103,13 @@ def moves_sevens(far: Far, *, device: str) -> Far:
 def moves_sevens_of_its_own(far: Far, *, device: str) -> Far:
     """Returns sevens, and makes its samples itself."""
     return Far(far.numbers * 0 + 7, device)
+
+
+@_liar("move", _MOVE, "sharing", "says that it copies, but shares memory", fill=_fill)
+def moves_nothing(far: Far, *, device: str) -> Far:
+    """Gives the other device the memory of the first."""
+    time.sleep(2e-5)
+    return Far(far.numbers, device)
 
 
 @_liar("move", _MOVE, "device", "on oneapi:0, not on oneapi:1")
@@ -140,5 +155,9 @@ table(
     Liar(
         *("honest_with_make", "Tells none, and makes its samples itself.", Unseen("")),
         lambda: declarations(samples=_OWN),
+    ),
+    Liar(
+        *("honest_with_fill", "Tells none, and can be written into.", Unseen("")),
+        lambda: declarations(fill=_fill),
     ),
 )

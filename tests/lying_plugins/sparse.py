@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from interop.plugin import Parts, Samples, Spec
+from interop.plugin import Conversion, Parts, Samples, Spec
 from tests.lying_plugins import Caught, Liar, table
-from tests.lying_plugins.triples import Triples, describe, made, pack, triples_format, unpack
+from tests.lying_plugins.triples import (
+    Triples,
+    describe,
+    filled,
+    made,
+    pack,
+    triples_format,
+    unpack,
+)
 
 
 def _lies(field: str, text: str, **changes: Any) -> Callable[[Callable[..., Any]], Liar]:
@@ -176,6 +184,92 @@ def counts_no_bytes(value: Triples) -> Spec:
 def describes_narrow_indices(value: Triples) -> Spec:
     """Describes indices of 64 bits as ones of 32."""
     return describe(value)._replace(index_dtype="int32")
+
+
+# ---------------------------------------------------------------------- nothing stored, and copies
+
+
+@_lies("unpack", "describe of format triples says that 0 elements are stored; there are 1")
+def stores_a_zero(value: Triples) -> Parts:
+    """Unpacks one element of a matrix that stores none."""
+    import numpy as np
+
+    if value.numbers.size:
+        return unpack(value)
+    one = np.zeros(1, int)
+    return unpack(Triples(value.shape, one, one, np.zeros(1, value.numbers.dtype)))
+
+
+@_lies("pack", "fails: IndexError: nothing")
+def cannot_pack_nothing(parts: Parts) -> Triples:
+    """Fails on a matrix that stores nothing."""
+    if not parts.arrays["values"].size:
+        msg = "nothing"
+        raise IndexError(msg)
+    return pack(parts)
+
+
+@_lies("pack", "pack of triples declares that it shares values, and does not")
+def copies_when_packed(parts: Parts) -> Triples:
+    """Copies what it packs, and declares that it shares."""
+    return pack(parts._replace(arrays={r: array.copy() for r, array in parts.arrays.items()}))
+
+
+@_lies(
+    "unpack",
+    "unpack of triples declares that it copies values, and does not",
+    unpack_copies={"values"},
+)
+def shares_when_unpacked(value: Triples) -> Parts:
+    """Declares that it copies what it unpacks, and shares."""
+    return unpack(value)
+
+
+@_lies("describe", "bytes of triples")
+def counts_thrice(value: Triples) -> Spec:
+    """Counts all bytes three times."""
+    return describe(value)._replace(nbytes=3 * describe(value).nbytes)
+
+
+def _step(label: str, check: str, text: str) -> Callable[[Callable[..., Any]], Liar]:
+    """Make a liar of a function that stands in the place of a conversion."""
+
+    def liar(function: Callable[..., Any]) -> Liar:
+        names = {"made": "numpy → triples", "filled": "triples → numpy"}
+        fate = Caught(f"{names[label]}: {label}", check, text)
+        return Liar.of(function, fate, lambda: [*_changed(label, function)])
+
+    return liar
+
+
+def _changed(label: str, function: Callable[..., Any]) -> Iterator[Any]:
+    for item in triples_format():
+        is_it = isinstance(item, Conversion) and item.label == label
+        yield item._replace(function=function, name=label) if is_it else item
+
+
+@_step("filled", "values", "(nothing but zeros): IndexError")
+def cannot_fill_nothing(value: Triples) -> Any:
+    """Fails on a matrix that stores nothing."""
+    value.numbers[0]
+    return filled(value)
+
+
+@_step("made", "shape", "returns the shape (0, 0) for (3, 4)")
+def loses_the_shape_of_nothing(dense: Any) -> Triples:
+    """Makes a matrix without rows of one that holds zeros alone."""
+    value = made(dense)
+    return (
+        value if value.numbers.size else Triples((0, 0), value.rows, value.columns, value.numbers)
+    )
+
+
+@_step("made", "dtype", "returns int32 indices for int64 indices")
+def narrows_its_indices(dense: Any) -> Triples:
+    """Makes indices of 32 bits, and declares ones of 64."""
+    value = made(dense)
+    axes = (axis.astype("int32") for axis in (value.rows, value.columns))
+    return Triples(value.shape, *axes, value.numbers)
 
 
 LIARS = table(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from interop.plugin import Cost
+from interop.plugin import Cost, Samples
 from tests.lying_plugins import Caught, Liar, table
 from tests.lying_plugins.grid import LAYOUT, Grid, changed, conversion_liar, grid_format
 
@@ -40,15 +40,19 @@ def errs_in_columns(grid: Grid) -> Any:
     return numbers
 
 
-@conversion_liar("grid_to_numpy", "values", "its elements in another order")
-def wrong_strides(grid: Grid) -> Any:
-    """Takes the memory for one block in C's order."""
+def _as_one_block(grid: Grid) -> Any:
     import numpy as np
 
     numbers = grid.numbers
     if not numbers.flags.f_contiguous:
         return numbers
     return np.ndarray(numbers.shape, numbers.dtype, numbers.T)
+
+
+@conversion_liar("grid_to_numpy", "values", "its elements in another order")
+def wrong_strides(grid: Grid) -> Any:
+    """Takes the memory for one block in C's order."""
+    return _as_one_block(grid)
 
 
 @conversion_liar("grid_to_numpy", "shape", "returns the shape")
@@ -80,6 +84,16 @@ def opens_what_is_locked(grid: Grid) -> Any:
 
 
 @conversion_liar(
+    *("grid_to_numpy", "readonly", "makes read-only memory writable, which drops="),
+    drops=frozenset({"readonly"}),
+)
+def opens_what_is_locked_as_declared(grid: Grid) -> Any:
+    """Lets read-only memory be written, and declares that it drops the lock."""
+    interface = grid.numbers.__array_interface__
+    return _borrowed(grid, {**interface, "data": (interface["data"][0], False)})
+
+
+@conversion_liar(
     "grid_to_numpy", "fast_path", "for which every route is refused", field="fast_path"
 )
 def takes_the_fast_path_through_the_mask(grid: Grid) -> Any:
@@ -103,6 +117,25 @@ def loses_one_of_a_batch(grids: list[Grid]) -> list[Grid]:
 def casts_a_batch(grids: list[Grid]) -> list[Grid]:
     """Copies several grids at once, into another dtype."""
     return [Grid(grid.numbers.astype("float64")) for grid in grids]
+
+
+@conversion_liar("copy", "fast_path", "the batch of copy shares memory", field="batch")
+def shares_a_batch(grids: list[Grid]) -> list[Grid]:
+    """Copies one grid, and shares the memory of several."""
+    return [Grid(grid.numbers) for grid in grids]
+
+
+@conversion_liar("copy", "fast_path", "the batch of copy returns others", field="batch")
+def unpacks_a_batch(grids: list[Grid]) -> list[Any]:
+    """Copies several grids at once, into arrays of NumPy."""
+    return [grid.numbers.copy() for grid in grids]
+
+
+@conversion_liar("copy", "fast_path", "the batch of copy returns others", field="batch")
+def gives_a_batch_one_shape(grids: list[Grid]) -> list[Grid]:
+    """Copies several grids at once, in the shape of the first."""
+    shape = grids[0].numbers.shape
+    return [Grid(grid.numbers.reshape(shape).copy()) for grid in grids]
 
 
 def _offers_what_is_masked() -> list[Any]:
@@ -156,8 +189,34 @@ def drops_the_mask_as_declared(grid: Grid) -> Grid:
     return Grid(grid.numbers, grad=grid.grad)
 
 
+def _with_make(**changes: Any) -> list[Any]:
+    """Return a plugin that makes its samples itself, of which another conversion is changed."""
+    samples = Samples(make=lambda array: Grid(array.copy()), source="numpy")
+    labels = ("grid_to_numpy", "numpy_to_grid", "copy", "cast")
+    return [
+        grid_format(carries=LAYOUT, devices=("cpu",), samples=samples),
+        *(c for c in changed("grid_to_numpy", **changes) if c.label in labels),
+    ]
+
+
 LIARS = table(
     globals(),
+    Liar(
+        "wrong_strides_and_makes_its_samples",
+        "Takes the memory for one block in C's order, and makes its samples itself.",
+        Caught("grid → numpy: grid_to_numpy", "values", "in another order", "grid_to_numpy"),
+        lambda: _with_make(function=_as_one_block),
+    ),
+    Liar(
+        "clips_and_makes_its_samples",
+        "Loses what is below zero on the only way out, and makes its samples itself.",
+        Caught("grid → numpy: grid_to_numpy", "values", "other numbers", "grid_to_numpy"),
+        lambda: _with_make(
+            function=lambda grid: grid.numbers.clip(0, out=grid.numbers.copy(order="C")),
+            effects={"copy"},
+            cost=Cost(2e-6, 5e9),
+        ),
+    ),
     Liar(
         "offers_what_is_masked",
         "Offers the numbers of a grid without looking for masks, and adopts them.",
