@@ -26,6 +26,7 @@ from interop.errors import InteropError, PluginError, RefusedError
 from ._memory import Memory
 from ._notes import Notes
 from ._sample import REFUSALS, NoSample, Recipe, first_line, step_on
+from ._traits import LOCKED
 from ._trial import SPECIAL, SPECIAL_DTYPES, Trial, odd_numbers, sampled, value_of
 from ._truth import Reading, Truth, expected, numbers, same
 
@@ -43,8 +44,6 @@ OF_A_CALL = (
 _OTHER_NUMBERS = frozenset({"broadcast", "scalar", "zero_tensor", "meta", "nested"})
 #: Traits that have a meaning beyond memory, and the effect of losing each.
 _LOSSES = {"masked": "drop_mask", "grad": "detach"}
-#: Traits of values into which nobody may write.
-LOCKED = frozenset({"readonly", "immutable"})
 
 
 class _Call(NamedTuple):

@@ -24,6 +24,7 @@ from interop.errors import Declined, InteropError, RefusedError
 from ._memory import Memory
 from ._notes import Notes
 from ._sample import REFUSALS, NoSample, Recipe, first_line, preferred
+from ._traits import LOCKED, silence
 from ._trial import possible, sampled
 from ._truth import LAYOUTS, Truth, numbers, same
 
@@ -38,6 +39,8 @@ _SHAPES = ((3, 4), (2, 40_000), (5,), (2, 3, 4))
 _DENSITIES = {12: 0.5, 80_000: 0.002}
 #: An index that does not fit in 16 bits, and one that does not fit in 32.
 _FAR = {"int32": 70_000, "int64": 2**31 + 7}
+#: Traits of memory of which a library has to be told, lest it ends the process.
+_FATAL = frozenset({"readonly", "negative_strides"})
 #: The layouts whose values tell all their coordinates.
 SPARSE = frozenset({"coo", "csr", "csc", "bsr", "bsc"})
 
@@ -87,7 +90,7 @@ class CompositeSubject:
         self._components = format_.components
         self._truth = Truth(interop)
 
-    def examine(self, recipe: Recipe, notes: Notes) -> None:
+    def examine(self, recipe: Recipe, notes: Notes) -> set[str]:
         """Note what is wrong with unpacking, packing, and what others make of the arrays.
 
         Parameters
@@ -95,14 +98,21 @@ class CompositeSubject:
         recipe : Recipe
             That of a value that can be made.
         notes : Notes
+
+        Returns
+        -------
+        set of str
+            The traits of memory that were tried.
         """
         problems = self.problems() if self._format.layout in SPARSE else ()
         recipes = [recipe] + [recipe._replace(density=0.0)] * self._format.is_sparse
         packing = (self._problem_of_packing(sampled(self._interop, r)) for r in recipes)
-        for problem in (*problems, *packing):
+        described = dict(self._described(sampled(self._interop, recipe)))
+        for problem in (*problems, *packing, *described.values()):
             notes.judge("components", problem)
         if notes.wants("components"):
             self._transfer(recipe, notes)
+        return set(described)
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with `describe`, `unpack` and `pack` of a sparse format."""
@@ -257,6 +267,22 @@ class CompositeSubject:
                     claim = "copies" if copies else "shares"
                     return f"{verb} of {self._name} declares that it {claim} {role}, and does not"
         return ""
+
+    def _described(self, value: Value) -> Iterator[tuple[str, str]]:
+        """Yield traits of memory that a value can have, and what is wrong with its description."""
+        parts, role = self._components.unpack(value), next(iter(self._components.roles))
+        variants = self._registry.formats[self._components.format].samples.variants
+        for trait in sorted(MEMORY_TRAITS & variants.keys()):
+            with suppress(Declined, *REFUSALS):
+                odd = {**parts.arrays, role: variants[trait](parts.arrays[role])}
+                packed = self._components.pack(parts._replace(arrays=odd))
+                spec = self._interop.spec(packed)
+                shown = self._interop.spec(self._components.unpack(packed).arrays[role]).traits
+                told = spec.traits | (LOCKED if spec.traits & LOCKED else set())
+                if trait in told:
+                    yield trait, ""
+                elif trait in shown and trait in _FATAL:
+                    yield trait, silence(self._name, trait)
 
     def _problems_of_parts(self) -> Iterator[str]:
         """Yield what becomes of arrays with duplicates, and of coordinates that are far out."""

@@ -50,7 +50,7 @@ from ._sample import (
     source_of,
 )
 from ._subject import Bench, Promise
-from ._traits import problem_of_traits
+from ._traits import problem_of_traits, silence
 from ._trial import handed_over, possible, sampled, variants_of
 from ._truth import Truth, numbers, same
 
@@ -337,7 +337,7 @@ class _Format:
         for trait, make, read in product(_TELLING, makers, readers):
             with suppress(NoSample, *REFUSALS):
                 if self._is_hidden(trait, make, read):
-                    self._notes.failed("describe", self._silence(trait))
+                    self._notes.failed("describe", silence(self._name, trait))
 
     def _is_hidden(self, trait: str, make: Callable[..., Any], read: Callable[..., Any]) -> bool:
         """Return whether a value is read as memory with a trait that its description leaves out."""
@@ -352,11 +352,6 @@ class _Format:
         is_told = trait in traits or (trait == "readonly" and "immutable" in traits)
         shares = self._memory.addresses_overlap(value, read(value))
         return trait in shown and not is_told and bool(shares)
-
-    def _silence(self, trait: str) -> str:
-        """Return the problem that a description leaves a trait out."""
-        describe = f"describe of format {self._name}"
-        return f"{describe} does not say that a value is {trait!r}, although it is"
 
     def _spec_or_error(self, value: Value) -> Spec | InteropError:
         try:
@@ -425,7 +420,7 @@ class _Format:
     def _fault(self, trait: str, failure: NoSample) -> str:
         """Name the function of the plugin that is at fault for a variant that cannot be made."""
         if self._is_own(failure) and failure.field == "traits" and self._format.describe:
-            return self._silence(trait)
+            return silence(self._name, trait)
         mistake = _mistake(failure)
         return f"variants[{trait!r}] fails: {mistake}" if mistake else ""
 
@@ -564,7 +559,8 @@ class _Format:
     # ------------------------------------------------------------------ components
 
     def _components(self) -> None:
-        CompositeSubject(self._interop, self._format).examine(self._plain()[0], self._notes)
+        subject = CompositeSubject(self._interop, self._format)
+        self._tried |= subject.examine(self._plain()[0], self._notes)
 
     # ------------------------------------------------------------------ wrapper
 

@@ -17,7 +17,7 @@ from interop._planning.plan import Plan
 from interop._planning.step import Step, batch
 from interop.errors import ConversionError, Declined, InteropError, RefusedError
 
-from ._calls import LOCKED, OF_A_CALL, Caller, Refused
+from ._calls import OF_A_CALL, Caller, Refused
 from ._components import problem_of_components
 from ._leaks import problem_of_leaks
 from ._memory import overwrite_freed
@@ -27,7 +27,7 @@ from ._sample import REFUSALS, NoSample, Recipe, fitted, varied
 from ._state import problem_of_state
 from ._subject import Bench, Promise
 from ._threads import Task, problem_of_threads
-from ._traits import problem_of_traits
+from ._traits import LOCKED, problem_of_traits
 from ._trial import (
     Trial,
     foreign_traits,

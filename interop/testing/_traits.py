@@ -10,6 +10,14 @@ from interop._model.spec import TRAITS
 from interop._model.text import suggestion
 from interop._registry.registry import Registry
 
+#: Traits of values into which nobody may write.
+LOCKED = frozenset({"readonly", "immutable"})
+
+
+def silence(format_: str, trait: str) -> str:
+    """Return the problem that the description of a value leaves a trait out."""
+    return f"describe of format {format_} does not say that a value is {trait!r}, although it is"
+
 
 def problem_of_traits(registry: Registry, declaration: Format | Conversion) -> str:
     """Say which trait of a declaration no value can have, judging by all declarations.

@@ -159,7 +159,15 @@ def forgets_the_shape(parts: Parts) -> Triples:
 @_lies("describe", "does not say 'uncoalesced'", samples=Samples(make=made))
 def canonical_as_described(value: Triples) -> Spec:
     """Describes all values as canonical."""
-    return describe(value)._replace(traits=frozenset())
+    spec = describe(value)
+    return spec._replace(traits=spec.traits - {"uncoalesced"})
+
+
+@_lies("describe", "does not say that a value is 'readonly'")
+def forgets_its_lock(value: Triples) -> Spec:
+    """Says nothing of memory that may not be written."""
+    spec = describe(value)
+    return spec._replace(traits=spec.traits - {"readonly"})
 
 
 @_lies("describe", "that 4 elements are stored")

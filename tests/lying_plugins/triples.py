@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from interop.kit import COPY, extents
+from interop.kit import COPY, extents, memory_traits
 from interop.plugin import (
     Components,
     Conversion,
@@ -18,6 +18,9 @@ from interop.plugin import (
 )
 
 __all__ = ["Triples", "describe", "made", "pack", "triples_format", "twice", "unpack"]
+
+#: Traits of the memory that a matrix may lie in.
+LAYOUT = frozenset({"readonly", "noncontiguous", "negative_strides", "broadcast", "unaligned"})
 
 
 class Triples:
@@ -35,7 +38,7 @@ def describe(value: Triples) -> Spec:
         numbers.dtype.name,
         "cpu",
         value.shape,
-        frozenset({"uncoalesced"}),
+        memory_traits(numbers, rows, columns) | {"uncoalesced"},
         nbytes=rows.nbytes + columns.nbytes + numbers.nbytes,
         nnz=numbers.size,
         index_dtype=rows.dtype.name,
@@ -102,7 +105,7 @@ def triples_format(samples: Samples | None = None, **changes: Any) -> list[Decla
         describe=describe,
         dtypes={"float32", "float64"},
         index_dtypes={"int32", "int64"},
-        carries={"uncoalesced"},
+        carries={"uncoalesced", *LAYOUT},
         ndims={2},
         memory=memory,
         components=components._replace(**changes),
@@ -112,7 +115,7 @@ def triples_format(samples: Samples | None = None, **changes: Any) -> list[Decla
         honest._replace(**fields),
         Conversion(
             *("triples", "numpy", filled),
-            takes={"uncoalesced"},
+            takes={"uncoalesced", *LAYOUT},
             drops={"uncoalesced"},
             cost=Cost(5e-5, 8e9),
         ),
