@@ -57,8 +57,8 @@ _REFUSAL_HINTS = {
     "become NaN in floats, but 0 in integers and False in bools, as if that had been measured.",
     "missing": "some of its elements may be missing; fill them (ak.fill_none), leave them out "
     "(ak.drop_none), or make a masked array (ak.to_numpy).",
-    "lists_of_lists": "its rows are lists of lists of several lengths; flatten one level first "
-    "(ak.flatten).",
+    "lists_of_lists": "its rows are lists of lists of several lengths, also within them; flatten "
+    "one level first (ak.flatten).",
     "reordered": "its elements are chosen by an index; put them in order first (ak.to_packed).",
     "elsewhere": "its buffers are those of another library; bring them to NumPy first "
     "(ak.to_backend(x, 'cpu')).",
@@ -112,10 +112,7 @@ def _vectors(content: Any) -> Array | None:
     """Return the numbers, or the vectors of one length, in rows, as NumPy has them in place."""
     import awkward as ak
 
-    layout = content
-    while layout.is_regular and layout.parameter("__array__") is None:
-        layout = layout.content
-    if not layout.is_numpy or layout.parameter("__array__") is not None:
+    if not _is_block(content):
         return None
     numbers: Array = content.data if content.is_numpy else ak.to_numpy(ak.Array(content))
     return numbers

@@ -182,7 +182,10 @@ def test_nulls_among_ragged_rows_are_refused():
 
 def test_ragged_rows_of_ragged_rows_are_refused():
     """Lists of lists of several lengths are refused, and the refusal says what to do."""
-    for value in (pa.array([[[1.0], [2.0, 3.0]], [[4.0]]]), pa.array([[[1.0]], [[2.0], [3.0]]])):
+    for value in (
+        pa.array([[[1.0], [2.0, 3.0]], [[4.0]]]),
+        pa.array([[[1.0]], [[2.0], [3.0, 4.0]]]),
+    ):
         for target in ("torch.jagged", "numpy"):
             with pytest.raises(RefusedError, match="list_flatten"):
                 interop.convert(value, to=target, allow="pad")

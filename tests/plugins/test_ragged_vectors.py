@@ -56,6 +56,14 @@ def objects() -> Any:
     return array
 
 
+_DEEP = pa.list_(pa.list_(pa.float32()))
+
+
+def _twice_ragged(rows: Any) -> Any:
+    tf = pytest.importorskip("tensorflow")
+    return tf.ragged.constant(rows, ragged_rank=2, dtype="float32")
+
+
 #: What makes the rows as a library has them.
 SOURCES: dict[str, Callable[[], Any]] = {
     "lists of arrays": lambda: [row.copy() for row in ROWS],
@@ -75,6 +83,12 @@ SOURCES: dict[str, Callable[[], Any]] = {
     "pyarrow, in a chunk": lambda: pa.chunked_array([arrow()]),
     "pyarrow, in chunks": lambda: pa.chunked_array([arrow()[:1], arrow()[1:]]),
     "polars": lambda: pl.Series("rows", LISTS, dtype=pl.List(pl.Array(pl.Float32, 3))),
+    # No type says of these that the rows within the rows are of one length.
+    "awkward, lists in lists": lambda: ak.values_astype(ak.Array(LISTS), "float32"),
+    "tensorflow, lists in lists": lambda: _twice_ragged(LISTS),
+    "pyarrow, lists in lists": lambda: pa.array([*LISTS, LISTS[0]], _DEEP)[:3],
+    "pyarrow, lists in lists, in chunks": lambda: pa.chunked_array([LISTS[:1], LISTS[1:]], _DEEP),
+    "polars, lists in lists": lambda: pl.Series(LISTS, dtype=pl.List(pl.List(pl.Float32))),
 }
 #: What reads the rows of a result.
 TARGETS: dict[str, Callable[[Any], Any]] = {
@@ -88,7 +102,11 @@ TARGETS: dict[str, Callable[[Any], Any]] = {
 
 
 #: Chunks are joined by no route to formats whose rows are NumPy's.
-NOT_JOINED = {("pyarrow, in chunks", "awkward"), ("pyarrow, in chunks", "python.ragged")}
+NOT_JOINED = {
+    (chunks, target)
+    for chunks in ("pyarrow, in chunks", "pyarrow, lists in lists, in chunks")
+    for target in ("awkward", "python.ragged")
+}
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -105,7 +123,7 @@ def test_rows_of_vectors_arrive_whole(source: str, target: str) -> None:
         assert read(result) == LISTS
         assert interop.spec(result).shape == (3, 4, 3)
     assert read(interop.convert(value, to=target, copy=True)) == LISTS
-    if (source, target) != ("polars", "polars.list"):  # Polars itself casts no such lists
+    if (source[:6], target) != ("polars", "polars.list"):  # Polars itself casts no such lists
         cast = interop.convert(value, to=target, dtype="float64")
         assert interop.spec(cast).dtype == "float64"
         assert read(cast) == LISTS
@@ -170,6 +188,23 @@ def test_rows_that_differ_along_another_axis_are_refused() -> None:
         interop.convert(twice, to="torch.jagged")
     with pytest.raises(RefusedError):
         interop.convert(ak.Array([[[1.0], [2.0, 3.0]], [[4.0]]]), to="torch.jagged")
+
+
+@together(
+    "make",
+    [
+        ak.Array,
+        lambda rows: pa.array(rows, _DEEP),
+        lambda rows: pa.chunked_array([rows[:1], rows[1:]], _DEEP),
+        lambda rows: pl.Series(rows, dtype=pl.List(pl.List(pl.Float32))),
+    ],
+)
+@together("odd", [[[1.0]], [None], [[None, 1.0]]])
+def test_lists_in_lists_are_vectors_only_if_all_have_one_length(make: Any, odd: Any) -> None:
+    """One row within a row that is shorter, missing, or lacks an element, and they are refused."""
+    assert interop.convert(make([[], [[1.0, 2.0]]]), to="torch.jagged").shape[2] == 2
+    with pytest.raises(RefusedError):
+        interop.convert(make([[[1.0, 2.0]], [], [[1.0, 2.0], *odd]]), to="torch.jagged")
 
 
 def test_missing_vectors_are_refused() -> None:

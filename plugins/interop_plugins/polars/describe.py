@@ -90,7 +90,8 @@ def _levels(dtype: pl.DataType) -> Iterator[pl.DataType]:
 def _describe_lists(series: pl.Series) -> Spec | None:
     """Return the spec of a Series of lists, whose second axis is as long as its longest row.
 
-    Lists that have one length at each level are arrays. Of other lists of lists it returns None.
+    Lists that have one length at each level are arrays. Of lists of lists that differ in length
+    within the rows it returns None.
     """
     import polars as pl
 
@@ -98,12 +99,17 @@ def _describe_lists(series: pl.Series) -> Spec | None:
         spec = describe(to_arrays(series))
         return spec._replace(format="polars.list", wrapped=spec.format)
     first, *levels, elements = _levels(series.dtype)
-    if isinstance(first, pl.Array) or any(isinstance(level, pl.List) for level in levels):
+    if isinstance(first, pl.Array):
         return None
-    inner = tuple(cast("pl.Array", level).size for level in levels)
     name, lengths = NAMES[str(elements)], series.list.len()
+    rows = series.filter(lengths > 0).explode()
+    if any(isinstance(level, pl.List) for level in levels):
+        if _lengths(rows) is None:
+            return None
+        rows = to_arrays(rows)
+    inner = elements_of(rows.dtype)[1]
     longest, stored = cast("int", lengths.max() or 0), int(lengths.sum() or 0)
-    nulls = series.null_count() or has_nulls(series.filter(lengths > 0).explode(), inner)
+    nulls = series.null_count() or has_nulls(rows, inner)
     traits = _IMMUTABLE | (_NULL_ROWS if nulls else _NESTED) | (_HYBRID if inner else EMPTY)
     if series.n_chunks() != 1:
         traits |= _SCATTERED

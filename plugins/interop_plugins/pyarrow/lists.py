@@ -32,8 +32,8 @@ ODD = frozenset({"null_rows", "lists_of_lists"})
 REFUSAL_HINTS = {
     "null_rows": "some of its rows are null, or elements of rows of several lengths; leave null "
     "rows out (drop_null), or make empty rows of them (fill_null([])), and fill the elements.",
-    "lists_of_lists": "its rows are lists of lists of several lengths; flatten one level first "
-    "(pyarrow.compute.list_flatten).",
+    "lists_of_lists": "its rows are lists of lists of several lengths, also within them; flatten "
+    "one level first (pyarrow.compute.list_flatten).",
     "pad": "Its rows differ in length; ask for a ragged format to keep them as they are.",
 }
 
@@ -106,8 +106,10 @@ def _rows(array: pa.ListArray) -> _Rows:
         traits.update({"masked"} if values.null_count else ())
         return _Rows((longest, *vector), frozenset(traits), values)
     inner = _rows(values)
-    if "nested" in traits | inner.traits:
+    if "nested" in inner.traits:
         traits.add("lists_of_lists")
+    elif "nested" in traits:  # the rows in them are of one length, and count as vectors
+        traits.add("hybrid")
     return _Rows((longest, *inner.shape), inner.traits | traits, inner.values)
 
 
@@ -165,9 +167,11 @@ def _joined(chunked: pa.ChunkedArray) -> Spec:
     first = specs[0]
     longest = [max(lengths) for lengths in zip(*(spec.shape for spec in specs), strict=True)]
     traits = frozenset().union(*(spec.traits for spec in specs)) | {"lists"}
-    if any(spec.shape[1:] != first.shape[1:] for spec in specs):
-        is_flat = len(first.shape) == 2 or "hybrid" in traits  # all vectors have one length
-        traits |= {"nested"} if is_flat else {"lists_of_lists"}
+    if len({spec.shape[2:] for spec in specs if spec.shape[1]}) > 1:  # of others nobody can tell
+        traits |= {"lists_of_lists"}
+    elif "nested" in traits or len({spec.shape[1:] for spec in specs}) > 1:
+        traits |= {"nested"} | ({"hybrid"} if len(first.shape) > 2 else set())
+        traits -= {"deep"}
     if traits & ODD:
         traits -= {"nested"}
     if chunked.num_chunks != 1:

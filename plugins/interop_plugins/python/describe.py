@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
+from numbers import Number
 from operator import attrgetter
 from typing import TYPE_CHECKING, cast
 
@@ -26,6 +27,7 @@ from .numbers import (
     element_types,
     key_of_numbers,
     no_arrays,
+    not_a_number,
     numpy_dtype,
 )
 
@@ -210,6 +212,8 @@ def _describe_row(value: Sequence[Any], element: Any, depth: int) -> Spec:
         spec = interop.spec(element)
     except UnknownValueError:
         kinds = dict.fromkeys(map(type, value))
+        if any(issubclass(kind, Number) for kind in kinds):
+            raise not_a_number(value, element) from None
         names = (f"{kind.__module__}.{kind.__qualname__}" for kind in kinds)
         shown = " and ".join(name.removeprefix("builtins.") for name in names)
         raise _not_stacked(value, shown) from None

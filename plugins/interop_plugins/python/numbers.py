@@ -233,12 +233,16 @@ def _check_each(value: Nested, leaves: Iterable[Any]) -> None:
 
     for leaf in leaves:
         if not isinstance(leaf, (numbers.Number, np.bool_)):
-            kind = type(leaf).__qualname__
-            msg = (
-                f"a {type(value).__name__} that holds {leaf!r:.40}, of type {kind}, is not an "
-                "array of numbers; leave it out, or put a number in its place."
-            )
-            raise UnknownValueError(msg)
+            raise not_a_number(value, leaf)
+
+
+def not_a_number(value: Nested, leaf: object) -> UnknownValueError:
+    """Return the error for a list with one element that is not a number."""
+    msg = (
+        f"a {type(value).__name__} that holds {leaf!r:.40}, of type {type(leaf).__qualname__}, is "
+        "not an array of numbers; leave it out, or put a number in its place."
+    )
+    return UnknownValueError(msg)
 
 
 def _first_leaf(value: Nested) -> tuple[object, int]:

@@ -20,13 +20,14 @@ def describe(value: tf.RaggedTensor) -> Spec:
     The offsets are read for that. Rows of one length are those of a dense tensor; others have the
     trait ``nested``.
     """
-    values, dtype = value.values, tensors.dtype_name(value.dtype)
-    if value.ragged_rank > 1 or not value.flat_values.shape.rank:
+    dtype = tensors.dtype_name(value.dtype)
+    if "traced" in tensors.describe(value.flat_values).traits:
+        return Spec("tensorflow.ragged", dtype, "cpu", (0,), frozenset({"traced"}))
+    values = _values(value)
+    if values is None:
         shape = (0 if value.shape[0] is None else value.shape[0],)
         return Spec("tensorflow.ragged", dtype, "cpu", shape, frozenset({"lists_of_lists"}))
     spec = tensors.describe(values)
-    if "traced" in spec.traits:
-        return Spec("tensorflow.ragged", dtype, "cpu", (0,), frozenset({"traced"}))
     offsets = value.row_splits.numpy()
     lengths = offsets[1:] - offsets[:-1]
     longest = int(lengths.max(initial=0))
@@ -46,14 +47,27 @@ def describe(value: tf.RaggedTensor) -> Spec:
     )
 
 
+def _values(value: tf.RaggedTensor) -> tf.Tensor | None:
+    """Return the values of all rows, or None if rows within them differ in length.
+
+    Rows within them that are of one length count as vectors.
+    """
+    if not value.flat_values.shape.rank:
+        return None
+    if value.ragged_rank == 1:
+        return value.values
+    is_even = describe(value.values).traits.isdisjoint({"nested", "lists_of_lists"})
+    return regular(value.values) if is_even else None
+
+
 def memory(value: tf.RaggedTensor) -> tuple[tuple[int, int], ...]:
     """Return the addresses and the lengths of the values of all rows and of their offsets."""
-    return memory_of_tensor(value.values) + memory_of_tensor(value.row_splits)
+    return memory_of_tensor(value.flat_values) + memory_of_tensor(value.row_splits)
 
 
 def unpack(value: tf.RaggedTensor) -> Parts:
     """Return the values and the offsets of a ragged tensor."""
-    return Parts(describe(value).shape, {"values": value.values, "offsets": value.row_splits})
+    return Parts(describe(value).shape, {"values": _values(value), "offsets": value.row_splits})
 
 
 def pack(parts: Parts) -> tf.RaggedTensor:
@@ -67,7 +81,7 @@ def regular(value: tf.RaggedTensor) -> Any:
     """Return rows of one length as a dense tensor over the same memory."""
     import tensorflow as tf
 
-    return tf.reshape(value.values, describe(value).shape)
+    return tf.reshape(value.flat_values, describe(value).shape)
 
 
 def padded(value: tf.RaggedTensor) -> Any:
