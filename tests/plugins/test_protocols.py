@@ -309,6 +309,34 @@ def test_bytes_are_uint8(kind, size):
         assert result.ctypes.data == np.frombuffer(value, np.uint8).ctypes.data
 
 
+@together("code", "?bhilqBHILQefdNg")
+def test_views_of_memory_are_shared_cold_and_warm(code):
+    """A view of a block of numbers is shared by the first call and by those on the fast path."""
+    for _ in range(3):
+        whole = np.arange(1, 7).astype("uintp" if code == "N" else code)
+        for view in (memoryview(whole), memoryview(whole).toreadonly(), memoryview(whole[::-2])):
+            result = interop.convert(view, to="numpy", copy=False)
+            assert (result.dtype, result.tolist()) == (whole.dtype, np.asarray(view).tolist())
+            assert result.flags.writeable is not view.readonly
+            assert result.ctypes.data == np.asarray(view).ctypes.data
+        matrix = memoryview(whole.view("u1")).cast("B", (2, whole.nbytes // 2))
+        assert interop.convert(matrix, to="numpy").shape == matrix.shape
+
+
+def test_views_that_are_odd_are_described():
+    """A released view, one of characters, and one of numbers at odd addresses are not taken as plain."""
+    for _ in range(3):
+        released = memoryview(bytearray(2))
+        released.release()
+        with pytest.raises(HandOffError, match="released"):
+            interop.convert(released, to="numpy")
+        with pytest.raises(RefusedError):
+            interop.convert(memoryview(b"ab").cast("c"), to="torch")
+        odd = memoryview(np.frombuffer(bytearray(17), np.uint8)[1:].view("f8"))
+        assert "unaligned" in interop.spec(odd).traits
+        assert interop.convert(odd, to="torch").tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("code", "bBhHiIlLqQfd")
 def test_array_array_is_shared(code):
     """An array.array of any number is a view of the same memory."""

@@ -31,7 +31,7 @@ from interop.plugin import (
 from interop.plugin.advanced import Advanced
 
 from .arrow import array_of, stream_of
-from .buffers import BUFFERS, buffer_memory, bytes_fast_path, describe_buffer, from_buffer
+from .buffers import BUFFERS, buffer_fast_path, buffer_memory, describe_buffer, from_buffer
 from .common import NUMBERS, PLAIN
 from .interfaces import (
     cuda_memory,
@@ -151,7 +151,7 @@ def _to_numpy() -> Iterable[Conversion]:
             cost=Cost(4e-6),
             name="from_masked_array_interface",
         ),
-        _view("buffer", from_buffer, cost=Cost(4e-7), fast_path=bytes_fast_path),
+        _view("buffer", from_buffer, cost=Cost(4e-7), fast_path=buffer_fast_path),
         Conversion("array", "numpy", from_array, effects=COPY, cost=Cost(8e-6, 8e9)),
     ]
 

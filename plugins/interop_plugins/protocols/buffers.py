@@ -28,6 +28,8 @@ _CODES = {
     **dict.fromkeys("efdg", "f"),
     **dict.fromkeys(("Zf", "Zd", "Zg", "F", "D", "G"), "c"),
 }
+#: Those of numbers in the machine's own order that every framework has.
+_OWN_CODES = frozenset("?bhilqBHILQefd")
 
 
 #: Before Python 3.12 a type does not show that it has the buffer protocol. Those that are not named
@@ -103,12 +105,20 @@ def from_buffer(value: Foreign) -> NDArray[Any]:
     return array
 
 
-def bytes_fast_path(value: Foreign) -> Any:
-    """Share bytes or a bytearray with NumPy; all other buffers have to be described."""
+def buffer_fast_path(value: Foreign) -> Any:
+    """Share bytes, or a block of numbers, with NumPy; all other buffers have to be described."""
     kind = type(value)
-    if kind is not bytes and kind is not bytearray:
+    if kind is bytes or kind is bytearray:
+        return _asarray()(memoryview(value))
+    if kind is not memoryview:
         return NotImplemented
-    return _asarray()(memoryview(value))
+    try:
+        if value.format not in _OWN_CODES or not value.c_contiguous:
+            return NotImplemented
+    except ValueError:  # it is released
+        return NotImplemented
+    array = _asarray()(value)
+    return array if array.flags.aligned else NotImplemented
 
 
 @cache
