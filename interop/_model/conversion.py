@@ -54,8 +54,12 @@ class Cost(NamedTuple):
 BUS = Cost(1.8e-5, 1.2e10, 2e10)
 
 
+#: The orders of elements, as NumPy names them: by their indices, in reverse, and as they lie.
+ORDERS = frozenset("CFK")
+
+
 class Result(NamedTuple):
-    """The dtypes, devices and bits that the result of a conversion can have.
+    """The dtypes, devices, orders and bits that the result of a conversion can have.
 
     Parameters
     ----------
@@ -63,6 +67,9 @@ class Result(NamedTuple):
         The dtypes it can change to; None: all that the target holds.
     devices : set of str or None
         The device types it can change to; None: all where the target can live.
+    orders : set of str or None
+        The orders that it can lay elements out in, of ``"C"``, ``"F"`` and ``"K"``, in which they
+        stay as they lie; None: all.
     index_dtype : str or None
         The index dtype of the result; None: as it was.
     bits : str or None
@@ -72,6 +79,7 @@ class Result(NamedTuple):
 
     dtypes: Set[str] | None = None
     devices: Set[str] | None = None
+    orders: Set[str] | None = None
     index_dtype: str | None = None
     bits: str | None = None
 
@@ -95,10 +103,9 @@ class Conversion(NamedTuple):
         Name of the format it makes.
     function : callable
         ``function(value)``, plus one keyword for each of `changes` (``dtype=``, ``device=``,
-        ``columns=``),
-        ``stream=`` where `stream` is set and ``like=`` where `like` is. It must not change its
-        argument, and raises `Declined` before doing anything if it cannot convert the value after
-        all.
+        ``order=``, ``columns=``), ``stream=`` where `stream` is set and ``like=`` where `like` is.
+        It must not change its argument, and raises `Declined` before doing anything if it cannot
+        convert the value after all.
     takes : set of str
         Traits the value may have.
     effects : set of str
@@ -122,17 +129,20 @@ class Conversion(NamedTuple):
         Traits the result no longer has. A step that writes fresh memory drops the traits of memory
         without saying so.
     adds : set of str
-        Traits the result has although the value may not. A step within a format that changes the
-        dtype alone and adds what it requires is a cast that keeps something, such as the order of
-        elements. It is no copy: the dtype of its result is always another.
+        Traits the result has although the value may not.
     checked : bool
         Whether it raises `Declined` if the dtype of the result does not hold a number of the value,
         which it checks while it reads them. Such a cast does not have the effect `narrow`.
     changes : set of str
-        ``"dtype"`` or ``"device"``, if it can change them to those asked for; ``"columns"``, if it
-        can change the dtypes of a table's columns, each by its own.
+        ``"dtype"`` or ``"device"``, if it can change them to those asked for; ``"order"``, if it
+        can lay elements out in the order asked for, as ``numpy.array(order=)`` does; ``"columns"``,
+        if it can change the dtypes of a table's columns, each by its own. A step that writes and
+        does not change the order writes in C order.
+    across : Cost or None
+        How long it takes where that puts elements in another order than they lie in; None: as
+        `cost` says.
     result : Result
-        The dtypes and devices it can change to, and whatever of the result is fixed.
+        The dtypes, devices and orders it can change to, and whatever of the result is fixed.
     ndims : set of int or None, in axes
         Numbers of axes it takes; None: all.
     index_dtypes : set of str or None
@@ -192,6 +202,7 @@ class Conversion(NamedTuple):
     adds: Set[str] = frozenset()
     checked: bool = False
     changes: Set[str] = frozenset()
+    across: Cost | None = None
     result: Result = Result()
     ndims: Set[int] | None = None
     index_dtypes: Set[str] | None = None

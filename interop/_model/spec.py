@@ -27,6 +27,8 @@ MEMORY_TRAITS = frozenset(
 
 #: The trait of elements in any order but C, and the one of those among them in Fortran order.
 NONCONTIGUOUS, FORTRAN = frozenset({"noncontiguous"}), frozenset({"fortran"})
+#: The traits that tell the order in which elements lie.
+ORDERED = NONCONTIGUOUS | FORTRAN
 
 #: Traits of the columns of a table, which tell how they are kept: a library that keeps them in
 #: another way copies them. To arrays they do not matter.

@@ -15,6 +15,7 @@ from .format import Format
 
 #: What an open `Conversion.takes` holds in the place of the traits that the format carries.
 _CARRIED, _TRACED = frozenset({"*"}), frozenset({"traced"})
+_NONE: frozenset[str] = frozenset()
 _HOST = frozenset({"cpu"})
 
 
@@ -26,6 +27,7 @@ class StepFields(TypedDict, total=False):
     drops: Set[str]
     adds: Set[str]
     checked: bool
+    across: Cost | None
     dtypes: Set[str] | None
     devices: Set[str] | None
     ndims: Set[int] | None
@@ -58,35 +60,43 @@ def Drop(  # noqa: N802 - it reads as a declaration
 
 
 def Copy(  # noqa: N802
-    function: Callable[..., Value], **fields: Unpack[StepFields]
+    function: Callable[..., Value], orders: Set[str] = _NONE, **fields: Unpack[StepFields]
 ) -> Conversion:
     """Return a step that writes the same numbers into fresh memory.
 
     Parameters
     ----------
     function : callable
-        ``function(value) -> value``.
+        ``function(value) -> value``, or ``function(value, *, order) -> value`` with `orders`.
+    orders : set of str
+        The orders it can lay elements out in, of ``"C"``, ``"F"`` and ``"K"`` (see `Result`).
     **fields
         Fields of `Conversion`. What the step takes, and where, follows from the format by default.
     """
-    return _step(function, {"copy"}, fields)
+    return _ordered(_step(function, {"copy"}, fields), orders)
 
 
 def Cast(  # noqa: N802
-    function: Callable[..., Value], to: Set[str] | None = None, **fields: Unpack[StepFields]
+    function: Callable[..., Value],
+    to: Set[str] | None = None,
+    orders: Set[str] = _NONE,
+    **fields: Unpack[StepFields],
 ) -> Conversion:
     """Return a step that writes the numbers in another dtype.
 
     Parameters
     ----------
     function : callable
-        ``function(value, *, dtype) -> value``.
+        ``function(value, *, dtype) -> value``, with ``order=`` as well where there are `orders`.
     to : set of str or None
         The dtypes it can change to; None: all that the format holds.
+    orders : set of str
+        The orders it can lay elements out in, of ``"C"``, ``"F"`` and ``"K"`` (see `Result`).
     **fields
         Fields of `Conversion`. What the step takes, and where, follows from the format by default.
     """
-    return _step(function, {"copy"}, fields)._replace(changes={"dtype"}, result=Result(dtypes=to))
+    step = _step(function, {"copy"}, fields)._replace(changes={"dtype"}, result=Result(dtypes=to))
+    return _ordered(step, orders)
 
 
 def CastColumns(  # noqa: N802
@@ -127,6 +137,15 @@ def Move(  # noqa: N802
 def _step(function: Callable[..., Value], effects: Set[str], fields: StepFields) -> Conversion:
     stated: StepFields = {"takes": _CARRIED, "devices": None, **fields}
     return Conversion("", "", function, effects=effects, **stated)
+
+
+def _ordered(step: Conversion, orders: Set[str]) -> Conversion:
+    """Return a step that lays elements out in the order asked for, if it can."""
+    if not orders:
+        return step
+    return step._replace(
+        changes={*step.changes, "order"}, result=step.result._replace(orders=orders)
+    )
 
 
 def within(format_: Format, step: Conversion) -> Conversion:

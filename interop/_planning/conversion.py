@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
 from itertools import filterfalse
 
+from interop._model.conversion import ORDERS, Cost
 from interop._model.device import PAGE_LOCKED, device_type, is_host_part, matches, ordinary
 from interop._model.dtype import bit_carrier, itemsize, preserves
 from interop._model.effect import LOSSES, WRITING
@@ -17,7 +18,7 @@ from interop._model.spec import (
     LABELLED,
     MEMORY_TRAITS,
     NOMINAL,
-    NONCONTIGUOUS,
+    ORDERED,
     Spec,
     cast_dtypes,
     column_dtypes,
@@ -51,26 +52,23 @@ class ResolvedConversion:
         *("aliases", "arrives", "effects", "latency", "losses", "requires", "roles", "writes"),
         *(
             "bits",
-            "copies_in_order",
             "drops",
             "dtypes",
             "elements",
             "is_sparse",
-            "keeps_order",
             "ndims",
+            "orders",
+            "takes",
         ),
-        *("takes", "turns"),
     )
     bits: str | None
-    copies_in_order: bool
     drops: Set[str]
     dtypes: Set[str]
     elements: tuple[str, ...]
     is_sparse: bool
-    keeps_order: bool
     ndims: Set[int] | None
+    orders: Set[str]
     takes: Set[str]
-    turns: bool
 
     def __init__(self, declared: Declared, source: Format, target: Format) -> None:
         conversion = complete(declared.conversion, source, target)
@@ -80,7 +78,8 @@ class ResolvedConversion:
         self.target = target
         self.devices = conversion.devices
         self.requires = conversion.requires
-        self.latency = conversion.cost.latency
+        across = conversion.across or conversion.cost
+        self.latency = min(conversion.cost.latency, across.latency)
         self.effects = effects = frozenset(conversion.effects)
         self.losses = 0 if effects.isdisjoint(LOSSES) else len(effects & LOSSES)
         self.writes = not effects.isdisjoint(WRITING)
@@ -133,14 +132,8 @@ class ResolvedConversion:
         self.takes, self.drops = takes, drops
         self.is_sparse = not target.is_dense and not source.is_dense
         self.bits = conversion.result.bits
-        # This cast keeps an order of elements that is not C. A copy must be in C order, so the cast
-        # is not offered where the dtype stays the same.
-        casts = source is target and conversion.changes == {"dtype"}
-        self.keeps_order = casts and bool(conversion.requires & conversion.adds)
-        self.copies_in_order = conversion.requires & conversion.adds >= NONCONTIGUOUS
-        # Nobody else needs a copy that turns elements into Fortran order.
-        copies = source is target and not conversion.changes
-        self.turns = copies and conversion.adds >= FORTRAN
+        changes_order = "order" in conversion.changes
+        self.orders = (conversion.result.orders or ORDERS) if changes_order else frozenset()
         return getattr(self, name)
 
     @property
@@ -203,8 +196,6 @@ class ResolvedConversion:
         division = divided & self.conversion.like
         if self.conversion.like and not division:
             return
-        if self.turns and question.request.order != "F":
-            return
         if "columns" in self.conversion.changes:
             yield from self._casts_of_columns(spec, question)
             return
@@ -216,7 +207,11 @@ class ResolvedConversion:
                 unchanged = self.source is self.target and dtype == spec.dtype
                 is_held = wrapped is None or dtype == spec.dtype or dtype in wrapped.holds(device)
                 if unchanged or ((carrier or dtype) not in unsupported and is_held):
-                    yield self._step(spec, dtype, carrier, device, question, division)
+                    for order in self._orders(spec, question) if self.orders else (None,):
+                        after = self._after(spec, dtype, carrier, device, order)
+                        if division:
+                            after = after._replace(traits=after.traits | division)
+                        yield self._step(spec, after, order, question)
 
     def _devices(self, spec: Spec, question: Question) -> Iterable[str]:
         if PAGE_LOCKED in (self.devices or ()) and PAGE_LOCKED not in question.devices:
@@ -252,7 +247,7 @@ class ResolvedConversion:
                 return
             holds = (spec.carrier or spec.dtype) in self.target.dtypes
             is_nominal = bool(self.elements) or not NOMINAL.isdisjoint(spec.traits - self.drops)
-            if (holds or is_nominal) and not self.keeps_order:
+            if holds or is_nominal:
                 yield spec.dtype, spec.carrier
         else:
             possible = self.conversion.result.dtypes or self.target.dtypes
@@ -261,8 +256,17 @@ class ResolvedConversion:
             for dtype in dict.fromkeys(
                 question.dtypes if final else (spec.dtype, *question.dtypes)
             ):
-                if dtype in possible and not (self.keeps_order and dtype == spec.dtype):
+                if dtype in possible:
                     yield dtype, None
+
+    def _orders(self, spec: Spec, question: Question) -> Iterable[str]:
+        """Return the orders that the elements of the result may lie in."""
+        traits = spec.traits if self.source.is_dense else frozenset()
+        # Broadcast elements have no order to keep.
+        keeps = "K" if "noncontiguous" in traits and "broadcast" not in traits else "C"
+        turned = question.request.order == "F" and not ("K" in self.orders and traits >= FORTRAN)
+        possible = (keeps, "C", "F") if turned else (keeps, "C")
+        return [order for order in dict.fromkeys(possible) if order in self.orders]
 
     def _casts_of_columns(self, spec: Spec, question: Question) -> Iterator[Step]:
         """Yield the step that casts those columns of a table whose dtypes are asked for."""
@@ -277,21 +281,11 @@ class ResolvedConversion:
         aliases = cast.keys() != before or "not_numbers" in spec.traits
         effects = self.effects if safe else self.effects | {"narrow"}
         keywords: dict[str, object] = {"columns": request.by_column}
-        yield self._made(spec, after, effects, keywords, aliases=aliases)
+        yield self._made(spec, after, effects, keywords, self.conversion.cost, aliases=aliases)
 
-    def _step(  # noqa: PLR0917 - called in one place
-        self,
-        spec: Spec,
-        dtype: str | None,
-        carrier: str | None,
-        device: str,
-        question: Question,
-        division: Set[str],
-    ) -> Step:
-        conversion = self.conversion
-        after = self._after(spec, dtype, carrier, device)
-        if division:
-            after = after._replace(traits=after.traits | division)
+    def _step(self, spec: Spec, after: Spec, order: str | None, question: Question) -> Step:
+        """Return the step to a spec, with the effects and the keywords that it has."""
+        conversion, device = self.conversion, after.device
         derived = derived_effects(
             spec,
             after,
@@ -309,7 +303,13 @@ class ResolvedConversion:
             keywords["dtype"] = after.element
         if "device" in conversion.changes:
             keywords["device"] = device
-        return self._made(spec, after, effects | derived if derived else effects, keywords)
+        cost = conversion.cost
+        if order is not None:
+            keywords["order"] = order
+            crosses = order == "F" or (order == "C" and "noncontiguous" in spec.traits)
+            cost = (conversion.across or cost) if crosses else cost
+        effects = effects | derived if derived else effects
+        return self._made(spec, after, effects, keywords, cost)
 
     def _made(
         self,
@@ -317,6 +317,7 @@ class ResolvedConversion:
         after: Spec,
         effects: frozenset[str],
         keywords: dict[str, object],
+        cost: Cost,
         *,
         aliases: bool | None = None,
     ) -> Step:
@@ -330,8 +331,8 @@ class ResolvedConversion:
             spec,
             after,
             effects,
-            conversion.cost.seconds(spec, after),
-            conversion.cost.latency,
+            cost.seconds(spec, after),
+            cost.latency,
             not effects.isdisjoint(WRITING),
             self._shares(spec) if aliases is None else aliases,
             partial(function, **keywords) if keywords else function,
@@ -368,8 +369,10 @@ class ResolvedConversion:
         # A copy is for the values that a view does not take, and it is not offered them.
         return None if self.writes else self._handed_off({})
 
-    def _after(self, spec: Spec, dtype: str | None, carrier: str | None, device: str) -> Spec:
-        traits, element = self._traits(spec), carrier or dtype
+    def _after(
+        self, spec: Spec, dtype: str | None, carrier: str | None, device: str, order: str | None
+    ) -> Spec:
+        traits, element = self._traits(spec, order), carrier or dtype
         if self.target.wrapper is not None:
             return self._wrapped(spec, dtype, device)._replace(traits=traits)
         if self.target.is_dense:
@@ -406,14 +409,15 @@ class ResolvedConversion:
         # What a table wraps is shared, whatever kinds its columns are.
         return self.aliases and bool(not kinds or spec.wrapped or kinds & spec.traits)
 
-    def _traits(self, spec: Spec) -> frozenset[str]:
+    def _traits(self, spec: Spec, order: str | None = None) -> frozenset[str]:
         traits = spec.traits - self.drops
         if not self._shares(spec):
-            kept = FORTRAN if self.copies_in_order else frozenset()
-            traits -= MEMORY_TRAITS - kept
+            traits -= MEMORY_TRAITS
         else:
             within = self.source.framework == self.target.framework
             traits = shared_traits(traits, self.target.carries, within=within)
+        if order in {"F", "K"}:
+            traits |= ORDERED if order == "F" else spec.traits & ORDERED
         return traits | self.conversion.adds
 
 

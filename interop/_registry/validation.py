@@ -13,7 +13,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from interop._model.conversion import Conversion, Cost
+from interop._model.conversion import ORDERS, Conversion, Cost
 from interop._model.device import misspelt_type
 from interop._model.dtype import DTYPES, unknown_dtype
 from interop._model.effect import DERIVED, EFFECTS, WRITING
@@ -224,6 +224,7 @@ def _contradiction(declaration: Any) -> str:
             or _misspelt_device(declaration.result.devices or (), "result.devices")
             or _impossible_conversion(declaration)
             or _impossible_cost(declaration.cost)
+            or _impossible_cost(declaration.across or declaration.cost)
         )
     if isinstance(declaration, DtypeNames):
         return _too_wide(declaration.type)
@@ -303,8 +304,10 @@ def _impossible_conversion(conversion: Conversion) -> str:
             f"the effect {derived[0]!r}, which follows from the specs of the values on the way: "
             "interop adds it to every step that has it, so leave it out"
         )
-    if conversion.changes - {"dtype", "device", "columns"}:
+    if conversion.changes - {"dtype", "device", "order", "columns"}:
         return f"changes={sorted(conversion.changes)}"
+    if (conversion.result.orders or ORDERS) - ORDERS:
+        return f"result.orders={sorted(conversion.result.orders or ())}"
     if conversion.like - LIKENESS:
         return f"like={sorted(conversion.like)}; of {sorted(LIKENESS)} it is"
     if conversion.result.bits not in (None, "carry", "restore"):

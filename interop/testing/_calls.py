@@ -91,7 +91,7 @@ class Caller:
         """
         value = value_of(self.interop, trial)
         spec = self.interop.spec(value)
-        step = step_on(self.conversion, spec, trial.dtype, trial.device)
+        step = step_on(self.conversion, spec, trial.dtype, trial.device, trial.order)
         if step is None:
             reason = self.conversion.objection(spec) or f"it does not make {trial.dtype} of it"
             msg = f"{trial}: {reason}"

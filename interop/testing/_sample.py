@@ -21,7 +21,7 @@ from interop._model.device import device_type, matches
 from interop._model.dtype import DTYPES
 from interop._model.format import Format, Parts
 from interop._model.spec import MEMORY_TRAITS, Spec, in_any_order
-from interop._model.typing import Value
+from interop._model.typing import OrderLike, Value
 from interop._planning.conversion import ResolvedConversion
 from interop._planning.question import Question
 from interop._planning.step import Step
@@ -171,24 +171,28 @@ def fitted(shape: tuple[int, ...], conversion: ResolvedConversion) -> tuple[int,
 
 
 def step_on(
-    conversion: ResolvedConversion, spec: Spec, dtype: str | None, device: str | None
+    conversion: ResolvedConversion,
+    spec: Spec,
+    dtype: str | None,
+    device: str | None,
+    order: OrderLike = None,
 ) -> Step | None:
     """Return a conversion as a step on a value, or None if it does not take the value.
 
-    The step changes the dtype and the device to those that are given.
+    The step changes the dtype, the device and the order to those that are given.
     """
     if conversion.bits == "restore":  # the value does not tell whose bits it carries
         spec = spec._replace(dtype=dtype, carrier=spec.dtype)
     if not conversion.takes_value(spec):
         return None
     dtypes, devices = (dtype,) if dtype else (), (device,) if device else ()
-    request = Request(
-        (conversion.target.name,), dtype or spec.dtype, order="F" if conversion.turns else None
-    )
+    order = order or ("F" if conversion.orders == {"F"} else None)
+    request = Request((conversion.target.name,), dtype or spec.dtype, order=order)
     question = Question(request, {}, dtypes, devices, {}, lambda *_: None)
     for step in conversion.steps(spec, question):
         is_there = device is None or matches(step.after.device, device_type(device))
-        if is_there and (dtype is None or step.after.dtype == dtype):
+        lies = "F" if "fortran" in step.after.traits else "C"
+        if is_there and dtype in {None, step.after.dtype} and order in {None, lies}:
             return step
     return None
 

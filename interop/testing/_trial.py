@@ -12,8 +12,8 @@ from interop._model.device import device_type
 from interop._model.dtype import bit_carrier, preserves
 from interop._model.effect import LOSSES
 from interop._model.format import Format
-from interop._model.spec import MEMORY_TRAITS, shape_text
-from interop._model.typing import Value
+from interop._model.spec import MEMORY_TRAITS, NONCONTIGUOUS, shape_text
+from interop._model.typing import OrderLike, Value
 from interop._planning.conversion import ResolvedConversion
 from interop._recognition.installed import not_installed
 from interop._registry.registry import Registry
@@ -80,12 +80,15 @@ class Trial(NamedTuple):
         The dtype and device to change to.
     odd : str
         A layout that no trait describes.
+    order : str or None
+        The order to lay elements out in; None: the one in which they lie, if the conversion can.
     """
 
     recipe: Recipe
     dtype: str | None = None
     device: str | None = None
     odd: str = ""
+    order: OrderLike = None
 
     def __str__(self) -> str:
         recipe = self.recipe
@@ -94,7 +97,8 @@ class Trial(NamedTuple):
         text = f"{recipe.format} {recipe.dtype} {shape_text(recipe.shape)}"
         text += f" on {recipe.device}" if recipe.device != "cpu" else ""
         text += f" ({', '.join(notes)})" if notes else ""
-        return text + (f" to {self.dtype}" if self.dtype else "")
+        text += f" to {self.dtype}" if self.dtype else ""
+        return text + (f" in {self.order} order" if self.order else "")
 
 
 def obstacle(conversion: ResolvedConversion) -> str:
@@ -115,6 +119,7 @@ def trials(registry: Registry, conversion: ResolvedConversion) -> Iterator[Trial
         main = _with(base, pairs[0], shapes[0])
         for traits in _trait_sets(registry, conversion):
             yield main._replace(recipe=main.recipe._replace(traits=main.recipe.traits | traits))
+        yield from _turned(registry, conversion, main)
         if has_odd_views and main.recipe.device == "cpu":
             yield from (main._replace(odd=odd) for odd in _ODD)
         if main.recipe.density < 1:  # a value in which nothing is stored
@@ -124,6 +129,16 @@ def trials(registry: Registry, conversion: ResolvedConversion) -> Iterator[Trial
         yield from (_with(base, pair, shapes[0]) for pair in pairs[1:])
     for base in _indexed_bases(conversion) if pairs else ():
         yield _with(base, pairs[0], shapes[0])
+
+
+def _turned(registry: Registry, conversion: ResolvedConversion, main: Trial) -> Iterator[Trial]:
+    """Yield trials of each order that a conversion can be asked for, from C order and another."""
+    strided = [traits for traits in _trait_sets(registry, conversion) if traits == NONCONTIGUOUS]
+    for order in ("C", "F"):
+        if order in conversion.orders:
+            for traits in (frozenset[str](), *strided):
+                recipe = main.recipe._replace(traits=main.recipe.traits | traits)
+                yield main._replace(recipe=recipe, order=order)
 
 
 def _extremes(conversion: ResolvedConversion, main: Trial) -> Iterator[Trial]:

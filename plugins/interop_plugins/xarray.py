@@ -38,6 +38,7 @@ from interop.plugin import (
     Declined,
     Format,
     Labels,
+    Result,
     Spec,
     Wrapper,
     hookimpl,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     Labelled: TypeAlias = xr.Variable | xr.DataArray
     LabelledT = TypeVar("LabelledT", xr.Variable, xr.DataArray)
 
-_MATERIALIZE, _FORTRAN = frozenset({"materialize"}), frozenset({"noncontiguous", "fortran"})
+_MATERIALIZE = frozenset({"materialize"})
 _UNLOADED, _FILL_VALUE = frozenset({"unloaded"}), frozenset({"fill_value"})
 
 #: The dtypes that NumPy holds, and those that it holds without ml_dtypes.
@@ -189,10 +190,10 @@ def recast(value: LabelledT, *, dtype: str) -> LabelledT:
     return _relabelled(value, copy)
 
 
-def copy_to_fortran(value: LabelledT) -> LabelledT:
+def copy_to_fortran(value: LabelledT, *, order: str) -> LabelledT:
     """Return a value under the same names around a copy of the array in Fortran order."""
     data = _variable(value).data
-    return _relabelled(value, _converted(data, dtype=interop.spec(data).dtype, order="F"))
+    return _relabelled(value, _converted(data, dtype=interop.spec(data).dtype, order=order))
 
 
 def _cast(data: Array, dtype: str) -> Array:
@@ -337,9 +338,16 @@ def _wrap_cast_and_load(name: str, wrap: Callable[[AnyArray], Labelled]) -> Iter
     yield elements(requires={"not_numbers"}, takes=MEMORY_TRAITS, name="wrap_objects")
     cast = partial(Conversion, name, name, recast, takes=MEMORY_TRAITS | _FILL_VALUE, changes=DTYPE)
     yield cast(effects=COPY, cost=Cost(3e-5, 8e9))
-    cost = Cost(4e-5, 6e9)
     yield Conversion(
-        name, name, copy_to_fortran, MEMORY_TRAITS, COPY, cost, devices=None, adds=_FORTRAN
+        name,
+        name,
+        copy_to_fortran,
+        takes=MEMORY_TRAITS,
+        effects=COPY,
+        cost=Cost(4e-5, 6e9),
+        devices=None,
+        changes={"order"},
+        result=Result(orders={"F"}),
     )
     yield cast(
         requires=_UNLOADED,

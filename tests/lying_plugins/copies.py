@@ -7,10 +7,11 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from interop.plugin import Cost, Declined
+from interop.plugin import Cost, Declined, Result
 from tests.lying_plugins import Caught, Liar, Unseen, table
 from tests.lying_plugins.grid import (
     LAYOUT,
@@ -278,13 +279,30 @@ def exits_when_it_copies(grid: Grid) -> Grid:
     sys.exit(3)
 
 
+def _in_c_order(grid: Grid, *, order: str) -> Grid:
+    return copy(grid)
+
+
+def turned(function: Callable[..., Grid]) -> list[Any]:
+    """Return the declarations of a copy that takes an order."""
+    result = Result(orders={"C", "F"})
+    steps = changed("copy", function=function, changes={"order"}, result=result, batch=None)
+    return [grid_format(), *steps]
+
+
 LIARS = table(
     globals(),
     Liar(
         "turns_nothing",
-        "Declares a copy in Fortran order, and makes one in C order.",
+        "Is asked for a copy in Fortran order, and makes one in C order.",
         Caught("grid → grid: copy", "traits", "that is not 'fortran', which it declares"),
-        lambda: [grid_format(), *changed("copy", adds={"noncontiguous", "fortran"})],
+        lambda: turned(_in_c_order),
+    ),
+    Liar(
+        "turns_everything",
+        "Is asked for a copy in C order, and makes one in Fortran order.",
+        Caught("grid → grid: copy", "traits", "is 'noncontiguous', which it does not declare"),
+        lambda: turned(lambda grid, *, order: Grid(grid.numbers.copy(order="F"))),
     ),
     Liar(
         "costs_the_world",

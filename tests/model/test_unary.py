@@ -40,6 +40,23 @@ def declared(**fields: Any) -> Conversion:
             declared(requires={"grad", "conj"}, drops={"grad", "neg"}, effects={"detach"}),
         ),
         (Copy(act), declared(effects={"copy"})),
+        (
+            Copy(act, {"C", "F"}, across=Cost(1e-3)),
+            declared(
+                effects={"copy"},
+                changes={"order"},
+                result=Result(orders={"C", "F"}),
+                across=Cost(1e-3),
+            ),
+        ),
+        (
+            Cast(act, {"int64"}, {"C", "K"}),
+            declared(
+                effects={"copy"},
+                changes={"dtype", "order"},
+                result=Result(dtypes={"int64"}, orders={"C", "K"}),
+            ),
+        ),
         (Cast(act), declared(effects={"copy"}, changes={"dtype"})),
         (
             Cast(act, {"int64"}),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 
 import interop
-from interop import Cost, Format, Interop, Spec
+from interop import Conversion, Cost, Format, Interop, Spec
 from interop.plugin import Result, make_spec
-from tests.toys import copy, labels, toy, view
+from tests.toys import labels, toy, view
 
 GAPS = frozenset({"noncontiguous"})
 
@@ -59,24 +60,48 @@ def test_a_conversion_from_a_protocol_applies_to_every_format_that_exports_by_it
         empty.plan(make_spec("a", "float64", shape=(3,)), to="b")
 
 
-def test_a_cast_that_keeps_the_order_is_no_copy(empty: Interop) -> None:
-    """For copy=True and the same dtype a value is copied, and not cast."""
-    empty.register(toy("a", carries=GAPS))
+ORDERED = frozenset({"noncontiguous", "fortran"})
+
+
+@pytest.mark.parametrize(
+    ("traits", "orders", "order", "given"),
+    [
+        (frozenset(), "CFK", None, "C"),
+        (frozenset(), "CFK", "F", "F"),
+        (GAPS, "CFK", None, "K"),
+        (GAPS, "CFK", "C", "C"),
+        (GAPS, "CFK", "F", "F"),
+        (GAPS, "CF", None, "C"),
+        (ORDERED, "CFK", None, "K"),
+        (ORDERED, "CFK", "F", "K"),
+        (ORDERED, "CF", "F", "F"),
+        (GAPS | {"broadcast"}, "CFK", None, "C"),
+    ],
+)
+def test_a_copy_is_given_an_order(
+    empty: Interop, traits: frozenset[str], orders: str, order: Any, given: str
+) -> None:
+    """What can lay elements out keeps theirs if it can and may, and else gives what is asked for."""
+    words = []
+    takes = ORDERED | {"broadcast"}
+    empty.register(toy("a", carries=takes))
     empty.register(
-        copy("a", "a", name="copy", takes=GAPS, cost=Cost(1e-3)),
-        copy(
-            "a",
-            "a",
-            name="cast_in_order",
-            takes=GAPS,
-            requires=GAPS,
-            adds=GAPS,
-            changes=frozenset({"dtype"}),
-            cost=Cost(1e-9),
-        ),
+        Conversion(
+            *("a", "a", lambda value, *, order: words.append(order)),
+            takes=takes,
+            effects={"copy"},
+            cost=Cost(1e-3),
+            across=Cost(1.0),
+            changes={"order"},
+            result=Result(orders=frozenset(orders)),
+        )
     )
-    spec = make_spec("a", "float32", shape=(3, 4), traits=GAPS)
-    assert labels(empty.plan(spec, to="a", copy=True)) == ["copy"]
+    spec = make_spec("a", "float32", shape=(3, 4), traits=traits)
+    (step,) = empty.plan(spec, to="a", copy=True, order=order).steps
+    step.call(object())
+    assert words == [given]
+    assert step.after.traits == {"C": frozenset(), "K": traits, "F": ORDERED}[given]
+    assert step.seconds == (1.0 if given == "F" or (given == "C" and traits) else 1e-3)
 
 
 def test_a_way_takes_a_value_exactly_if_it_objects_to_nothing(loaded: Interop) -> None:

@@ -204,7 +204,7 @@ def test_says_that_there_is_no_device() -> None:
 
 
 def test_turns_elements_on_the_consumers_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The copy in Fortran order is a C-ordered one of the transposed array, on the same stream."""
+    """A copy in either order is made on the consumer's stream."""
     read = []
 
     @contextmanager
@@ -214,11 +214,12 @@ def test_turns_elements_on_the_consumers_stream(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(cupy_dense, "reading", reading)
     array = np.arange(24.0).reshape(2, 3, 4)  # which has the same methods
-    result = cupy_dense.copy_to_fortran(array, stream=7)
-    assert read == [((4, 3, 2), 7)]
-    assert result.flags.f_contiguous
-    assert not np.shares_memory(result, array)
-    np.testing.assert_array_equal(result, array)
+    for order in ("C", "F"):
+        result = cupy_dense.copy(array, order=order, stream=7)
+        assert read.pop() == ((2, 3, 4), 7)
+        assert result.flags.c_contiguous if order == "C" else result.flags.f_contiguous
+        assert not np.shares_memory(result, array)
+        np.testing.assert_array_equal(result, array)
 
 
 # ---------------------------------------------------------------------- descriptions

@@ -61,6 +61,7 @@ class Move(NamedTuple):
     dtype: str
     device: str
     carrier: str | None
+    strided: bool
 
 
 class Way(NamedTuple):
@@ -219,19 +220,27 @@ class Reference:
         elif "dtype" in changes and not spec.carrier:
             final = "drop_mask" in conversion.effects and self.dtypes & target.dtypes
             dtypes = {(dtype, None) for dtype in self.dtypes | (set() if final else {spec.dtype})}
-        if within and changes == {"dtype"} and conversion.requires & conversion.adds:
-            dtypes = {(dtype, carrier) for dtype, carrier in dtypes if dtype != spec.dtype}
         for device in devices:
             unsupported = target.limits.unsupported.get(_kind(device), frozenset())
             for dtype, carrier in dtypes:
                 element = carrier or dtype
                 supported = element not in unsupported or (within and dtype == spec.dtype)
                 if element in target.dtypes and supported and _kind(device) in target.devices:
-                    traits = self._traits(conversion, spec)
                     nbytes = spec.size * BYTES[element]
-                    yield Spec(
-                        target.name, dtype, device, spec.shape, traits, nbytes, carrier=carrier
+                    yield from (
+                        Spec(
+                            target.name, dtype, device, spec.shape, traits, nbytes, carrier=carrier
+                        )
+                        for traits in self._layouts(conversion, spec)
                     )
+
+    def _layouts(self, conversion: Conversion, spec: Spec) -> set[frozenset[str]]:
+        """Return the traits of the results: in C order, or in that of the value."""
+        traits, keeps = self._traits(conversion, spec), conversion.result.orders
+        if "order" not in conversion.changes:
+            return {traits}
+        kept = {traits | (spec.traits & {"noncontiguous"})} if keeps is None else set()
+        return {traits} | kept
 
     def _traits(self, conversion: Conversion, spec: Spec) -> frozenset[str]:
         traits = set(spec.traits - conversion.drops)
@@ -260,7 +269,11 @@ class Reference:
         unrequested = _framework(spec.format) not in self.requested
         imports = unrequested and target.requires and target.requires not in sys.modules
         copies = bool(effects & COPYING)
-        move = Move(conversion.name, spec.format, str(spec.dtype), spec.device, spec.carrier)
+        strided = "noncontiguous" in spec.traits
+        place = spec.format, str(spec.dtype), spec.device, spec.carrier, strided
+        move, cost = Move(conversion.name, *place), conversion.cost
+        if "order" in conversion.changes and "noncontiguous" in before.traits and not strided:
+            cost = conversion.across or cost
         after = Way(
             spec,
             fresh=way.fresh or not aliases,
@@ -273,7 +286,7 @@ class Reference:
             breaks_sharing=way.breaks_sharing or not aliases,
             imports=way.imports + bool(imports),
             reorders=way.reorders + ("noncontiguous" in before.traits - spec.traits),
-            seconds=way.seconds + _seconds(conversion.cost, before.nbytes + spec.nbytes) + EACH,
+            seconds=way.seconds + _seconds(cost, before.nbytes + spec.nbytes) + EACH,
             moves=(*way.moves, move),
         )
         return after, effects
@@ -296,7 +309,14 @@ def _aliases(conversion: Conversion) -> bool:
 def moves_of(route: Any) -> tuple[Move, ...]:
     """Return what the steps of a planner's route do."""
     return tuple(
-        Move(s.label, s.after.format, s.after.dtype, s.after.device, s.after.carrier)
+        Move(
+            s.label,
+            s.after.format,
+            s.after.dtype,
+            s.after.device,
+            s.after.carrier,
+            "noncontiguous" in s.after.traits,
+        )
         for s in route.steps
     )
 
@@ -399,6 +419,7 @@ def _conversion(rng: Random, names: Sequence[str], number: int, lossy: float) ->
         effects.add("transfer")
     if "dtype" in changes or (not changes and rng.random() < 0.3):
         effects.add("copy")
+    lays = "copy" in effects and rng.random() < 0.4
     for effect in ("detach", "densify", "drop_mask"):
         if rng.random() < lossy:
             effects.add(effect)
@@ -412,13 +433,14 @@ def _conversion(rng: Random, names: Sequence[str], number: int, lossy: float) ->
         takes=_some(rng, _TRAITS, 0.8),
         requires=_some(rng, _TRAITS, 0.04),
         drops=_some(rng, _TRAITS, 0.2),
-        adds=_some(rng, ("noncontiguous", "readonly"), 0.05),
-        changes=changes,
-        result=Result(bits=bits),
+        adds=_some(rng, ("readonly",) if lays else ("noncontiguous", "readonly"), 0.05),
+        changes=changes | {"order"} if lays else changes,
+        across=Cost(rng.choice(_LATENCIES), rng.choice(_SPEEDS), None) if lays else None,
+        result=Result(bits=bits, orders=rng.choice((None, frozenset("CF"))) if lays else None),
         effects=frozenset(effects),
         # Of what is changed nothing is shared; what a plugin copies may be shared all the same.
         shares=rng.choice((None, None, None, True))
-        if effects == {"copy"} and not changes
+        if effects == {"copy"} and not changes and not lays
         else None,
         cost=Cost(rng.choice(_LATENCIES), rng.choice(_SPEEDS), None),
         name=f"step{number}",

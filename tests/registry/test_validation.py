@@ -41,6 +41,7 @@ from tests.cases import together
         (Format("a", wrapper=id), "wrapper=<built-in"),  # type: ignore[arg-type]
         (Conversion("a", "b", "not callable"), "function='not callable'"),  # type: ignore[arg-type]
         (Conversion("a", "b", print, result=Result(bits="twist")), "result.bits='twist'"),
+        (Conversion("a", "b", print, result=Result(orders={"A"})), "result.orders=.'A'"),
         (
             Conversion("a", "b", print, changes={"shape"}),
             "shape.*interop.plugin for what it must be.$",

@@ -30,7 +30,6 @@ from .dense import (
     cast,
     cast_if_exact,
     copy,
-    copy_to_fortran,
     fill,
     move,
     stack,
@@ -93,7 +92,6 @@ _SPARSE_DTYPES = COMPLEX | {"bool", "float32", "float64"}
 _INDEX_DTYPES = frozenset({"int32", "int64"})
 
 _LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
-_FORTRAN = frozenset({"noncontiguous", "fortran"})
 _FOREIGN = _LAYOUT | {"readonly", "immutable"}
 
 #: The cost of a transfer into page-locked memory, measured on an H200.
@@ -133,8 +131,13 @@ def _formats() -> Iterable[Format]:
             unary=(
                 Move(move, cost=Cost(3e-5, 4e10), stream=True),
                 Drop("subclass", as_array),
-                Copy(copy, cost=Cost(1e-5, 1e12), stream=True),
-                Copy(copy_to_fortran, adds=_FORTRAN, cost=Cost(1.2e-5, 5e11), stream=True),
+                Copy(
+                    copy,
+                    frozenset("CF"),
+                    cost=Cost(1e-5, 1e12),
+                    across=Cost(1.2e-5, 5e11),
+                    stream=True,
+                ),
                 Cast(cast, cost=Cost(1e-5, 1e12), stream=True),
                 *_checked_casts(),
             ),

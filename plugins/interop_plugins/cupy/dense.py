@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import interop
 from interop.kit import misfit, real_part
@@ -24,15 +24,10 @@ def as_array(value: CupyArray) -> CupyArray:
     return value.view(cupy.ndarray)
 
 
-def copy(value: CupyArray, *, stream: Stream = None) -> CupyArray:
-    """Return a C-ordered copy on the same device."""
+def copy(value: CupyArray, *, order: Literal["C", "F"], stream: Stream = None) -> CupyArray:
+    """Return a copy in an order on the same device."""
     with reading(value, stream):
-        return value.copy(order="C")
-
-
-def copy_to_fortran(value: CupyArray, *, stream: Stream = None) -> CupyArray:
-    """Return a copy in Fortran order on the same device."""
-    return copy(value.T, stream=stream).T
+        return value.copy(order=order)
 
 
 def cast(value: CupyArray, *, dtype: str, stream: Stream = None) -> CupyArray:

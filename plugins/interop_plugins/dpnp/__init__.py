@@ -42,7 +42,6 @@ _DTYPES = INTEGERS | REALS | COMPLEX | {"bool"}
 
 _LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
 _CARRIED = _LAYOUT | {"readonly"}
-_FORTRAN = frozenset({"noncontiguous", "fortran"})
 _IMMUTABLE = frozenset({"immutable"})
 
 _LACKING = (
@@ -106,9 +105,8 @@ def _unary(returning: _Returning) -> Iterator[Conversion]:
 
     The functions work on tensors; `returning` makes functions of them that return the format.
     """
-    yield Copy(returning(dense.copy), cost=Cost(1e-4, 1e10), stream=True)
-    turned = Cost(1.5e-4, 5e9)
-    yield Copy(returning(dense.copy_to_fortran), adds=_FORTRAN, cost=turned, stream=True)
+    cost, across = Cost(1e-4, 1e10), Cost(1.5e-4, 5e9)
+    yield Copy(returning(dense.copy), frozenset("CF"), cost=cost, across=across, stream=True)
     yield Cast(returning(dense.cast), cost=Cost(2e-4, 1.2e10), stream=True)
     cost = Cost(4e-4, 2e9)
     yield Move(returning(dense.move), _ON_DEVICE, drops=PRIVATE, cost=cost, stream=True)

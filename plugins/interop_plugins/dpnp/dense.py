@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING, Literal, ParamSpec
 
 from interop.errors import BadRequestError
 from interop.kit import CheckedProducer
@@ -66,18 +66,11 @@ def as_array(value: DpnpArray) -> DpnpArray:
 # ---------------------------------------------------------------------- within a device
 
 
-def copy(value: DpnpArray | Tensor, *, stream: Stream = None) -> Tensor:
-    """Return a C-ordered copy on the same device."""
+def copy(value: DpnpArray | Tensor, *, order: Literal["C", "F"], stream: Stream = None) -> Tensor:
+    """Return a copy in an order on the same device."""
     import dpnp.tensor
 
-    return dpnp.tensor.copy(on_queue(_tensor(value), stream), order="C")
-
-
-def copy_to_fortran(value: DpnpArray | Tensor, *, stream: Stream = None) -> Tensor:
-    """Return a copy in Fortran order on the same device."""
-    import dpnp.tensor
-
-    return dpnp.tensor.copy(on_queue(_tensor(value), stream), order="F")
+    return dpnp.tensor.copy(on_queue(_tensor(value), stream), order=order)
 
 
 def cast(value: DpnpArray | Tensor, *, dtype: str, stream: Stream = None) -> Tensor:

@@ -37,12 +37,8 @@ from .dense import (
     as_bits,
     cast,
     cast_if_exact,
-    cast_in_order,
     copy,
     copy_elements,
-    copy_elements_to_fortran,
-    copy_in_order,
-    copy_to_fortran,
     copy_to_native,
     drop_mask,
     fill,
@@ -69,8 +65,8 @@ if TYPE_CHECKING:
 _LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
 _FLAGS = frozenset({"readonly", "immutable", "unaligned"})
 _VIEWABLE = _LAYOUT | _FLAGS
-_GAPS, _SWAPPED = frozenset({"noncontiguous"}), frozenset({"byteswapped"})
-_FORTRAN = _GAPS | {"fortran"}
+_SWAPPED = frozenset({"byteswapped"})
+_ORDERS, _C_OR_F = frozenset("CFK"), frozenset("CF")
 #: The beginnings of the names of dtypes of text, of dates and of records.
 _ELEMENTS = frozenset(
     {"<U", ">U", "|S", "StringDType(", "datetime64[", "timedelta64[", "[(", "{'", "|V"}
@@ -166,11 +162,14 @@ def _steps_of_subclasses(
     traits: frozenset[str], requires: frozenset[str] = frozenset()
 ) -> Iterable[Conversion]:
     """Yield the steps that keep the class of an array, and what the class knows of it."""
-    for function, adds, cost in (
-        (subclasses.copy, frozenset[str](), Cost(5e-6, 1e10)),
-        (subclasses.copy_to_fortran, _FORTRAN, Cost(8e-6, 7.5e9)),
-    ):
-        yield Copy(function, takes=_MEMORY | traits, requires=requires, adds=adds, cost=cost)
+    yield Copy(
+        subclasses.copy,
+        _C_OR_F,
+        takes=_MEMORY | traits,
+        requires=requires,
+        cost=Cost(5e-6, 1e10),
+        across=Cost(8e-6, 7.5e9),
+    )
     yield from _copies_of_elements(traits) if traits == _MASKED else ()
     takes = _VIEWABLE | traits
     yield Cast(subclasses.cast, takes=takes, requires=requires, cost=Cost(8e-6, 1e10))
@@ -219,19 +218,10 @@ def _steps() -> Iterable[Conversion]:
     yield Drop("subclass", as_array, cost=Cost(2e-7))
     yield Drop("masked", drop_mask, "drop_mask")
     yield Drop("scalar", from_scalar, "copy", takes=EMPTY, cost=Cost(5e-7))
-    yield Copy(copy, takes=_FLAGS, cost=Cost(5e-7, 1.9e10, 1.2e11))
-    contiguous, native = Cost(5e-7, 7.5e9, 1.5e10), Cost(1e-6, 1.4e10, 6e10)
-    yield Copy(copy, takes=_VIEWABLE, requires=_GAPS, cost=contiguous, name="copy_to_contiguous")
-    # If what follows takes any order, the value's is kept. Broadcast elements have none.
-    yield Copy(
-        copy_in_order,
-        takes=_VIEWABLE - {"broadcast"},
-        requires=_GAPS,
-        adds=_GAPS,
-        cost=Cost(5e-7, 1.9e10, 1.2e11),
-    )
-    yield Copy(copy_to_native, requires=_SWAPPED, cost=native)
-    yield Copy(copy_to_fortran, takes=_MEMORY, adds=_FORTRAN, cost=contiguous)
+    turned = Cost(5e-7, 7.5e9, 1.5e10)
+    yield Copy(copy, _ORDERS, takes=_VIEWABLE, cost=Cost(5e-7, 1.9e10, 1.2e11), across=turned)
+    native = partial(Copy, copy_to_native, _C_OR_F, requires=_SWAPPED)
+    yield native(cost=Cost(1e-6, 1.4e10, 6e10), across=turned)
     # NumPy computes narrow floats one by one.
     half, narrow = frozenset({"float16"}), ONLY_ML_DTYPES - {"bfloat16", "int4", "uint4"}
     fast, brief = HELD - half - narrow, frozenset({"bfloat16"})
@@ -244,29 +234,17 @@ def _steps() -> Iterable[Conversion]:
         ("cast_to_narrow", fast | half, narrow, Cost(1.5e-6, 1.5e9)),
     ):
         # The speed is the same for all strides, so that a route gains nothing by copying first.
-        yield Cast(cast, target, dtypes=source, cost=cost, name=name)
-        yield Cast(
-            cast_in_order,
-            target,
-            dtypes=source,
-            takes=_MEMORY - {"broadcast"} | _UNTYPED,
-            requires=_GAPS,
-            adds=_GAPS,
-            cost=cost,
-            name=f"{name}_in_order",
-        )
+        yield Cast(cast, target, _ORDERS, dtypes=source, cost=cost, name=name)
 
 
 def _copies_of_elements(traits: frozenset[str] = frozenset()) -> Iterable[Conversion]:
     """Yield the copies of what is no array of numbers: text, dates, records, objects."""
-    for name, adds in (("copy_elements", frozenset[str]()), ("elements_to_fortran", _FORTRAN)):
-        function = copy_elements_to_fortran if adds else copy_elements
-        make = partial(Copy, function, cost=Cost(5e-7, 2e9), takes=_VIEWABLE | traits, name=name)
-        yield make(dtypes=_ELEMENTS, adds=adds)
-        # As NumPy's own copy does, this keeps the order of bytes.
-        yield make(dtypes=_ELEMENTS, requires=_SWAPPED, adds=adds | _SWAPPED)
-        for kind in (_UNTYPED, _NOT_NUMBERS):
-            yield make(requires=kind, adds=adds)
+    make = partial(Copy, copy_elements, _C_OR_F, takes=_VIEWABLE | traits, cost=Cost(5e-7, 2e9))
+    yield make(dtypes=_ELEMENTS)
+    # As NumPy's own copy does, this keeps the order of bytes.
+    yield make(dtypes=_ELEMENTS, requires=_SWAPPED, adds=_SWAPPED)
+    for kind in (_UNTYPED, _NOT_NUMBERS):
+        yield make(requires=kind)
 
 
 def _checked_casts() -> Iterable[Conversion]:

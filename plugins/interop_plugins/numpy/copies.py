@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from .dtypes import Array, DType
 
+    Order: TypeAlias = Literal["C", "F", "K"]
     Box: TypeAlias = tuple[slice, ...] | EllipsisType
     Boxes: TypeAlias = "_Slabs | list[Box]"
 
@@ -36,16 +37,19 @@ _MANY, _CLASH = 2**20, 512
 _FAR = 256
 
 
-def written(value: Array, dtype: DType, order: Literal["C", "K"] = "C") -> Array:
+def written(value: Array, dtype: DType, order: Order = "C") -> Array:
     """Return a writable copy of `value`, cast to `dtype`.
 
     Parameters
     ----------
     value : numpy.ndarray
     dtype : numpy.dtype
-    order : {"C", "K"}
-        The order of the result's elements in memory: by their indices, or as in `value`.
+    order : {"C", "F", "K"}
+        The order of the result's elements in memory: by their indices, in reverse, or as in
+        `value`.
     """
+    if order == "F":
+        return written(value.T, dtype).T
     few = value.size < FEW
     if few and value.dtype is dtype:
         return value.copy(order)

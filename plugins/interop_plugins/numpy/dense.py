@@ -14,6 +14,7 @@ from .dtypes import dtype_named
 if TYPE_CHECKING:
     from typing import Any
 
+    from .copies import Order
     from .dtypes import Array, DType, Scalar
 
 
@@ -42,44 +43,31 @@ def drop_mask(value: Array) -> Array:
     return data.view(np.ndarray)
 
 
-def copy(value: Array) -> Array:
-    """Return a C-ordered, writable copy."""
-    return value.copy() if value.size < FEW else written(value, value.dtype)
+def copy(value: Array, *, order: Order) -> Array:
+    """Return a writable copy in an order."""
+    return value.copy(order) if value.size < FEW else written(value, value.dtype, order)
 
 
-def copy_to_native(value: Array) -> Array:
-    """Return a C-ordered, writable copy in the byte order of the machine."""
-    return written(value, value.dtype.newbyteorder("="))
+def copy_to_native(value: Array, *, order: Order) -> Array:
+    """Return a writable copy in an order, in the byte order of the machine."""
+    return written(value, value.dtype.newbyteorder("="), order)
 
 
-def copy_to_fortran(value: Array) -> Array:
-    """Return a writable copy in Fortran order, in the byte order of the machine."""
-    return copy_to_native(value.T).T
+def copy_elements(value: Array, *, order: Order) -> Array:
+    """Return a writable copy, in an order, of an array of text, dates, records or objects."""
+    return value.copy(order)
 
 
-def copy_elements(value: Array) -> Array:
-    """Return a C-ordered, writable copy of an array of text, dates, records or objects."""
-    return value.copy()
-
-
-def copy_elements_to_fortran(value: Array) -> Array:
-    """Return a writable copy of an array of such elements in Fortran order."""
-    return value.copy(order="F")
-
-
-def copy_in_order(value: Array) -> Array:
-    """Return a writable copy with the elements in the order in which they lie."""
-    return written(value, value.dtype, "K")
-
-
-def cast(value: Array, *, dtype: str) -> Array:
-    """Return a C-ordered copy of another dtype.
+def cast(value: Array, *, dtype: str, order: Order = "C") -> Array:
+    """Return a copy of another dtype in an order.
 
     Numbers that the dtype cannot hold become what NumPy makes of them, without a warning: the
     caller asked. A real dtype keeps the real part of complex numbers.
     """
     holder = _holder(value.dtype, dtype) if value.size < FEW else None
-    return written(value, dtype_named(dtype)) if holder is None else value.astype(holder, "C")
+    if holder is None:
+        return written(value, dtype_named(dtype), order)
+    return value.astype(holder, order)
 
 
 def cast_if_exact(value: Array, *, dtype: str) -> Array:
@@ -97,11 +85,6 @@ def _holder(source: DType, name: str) -> DType | None:
     target = dtype_named(name)
     is_own = source.isbuiltin == target.isbuiltin == 1
     return target if is_own and np.can_cast(source, target) else None
-
-
-def cast_in_order(value: Array, *, dtype: str) -> Array:
-    """Return a copy of another dtype with the elements in the order in which they lie."""
-    return written(value, dtype_named(dtype), "K")
 
 
 def objects_to_numbers(value: Array, *, dtype: str) -> Array:

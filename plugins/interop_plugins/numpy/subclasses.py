@@ -10,6 +10,7 @@ from .dense import copy_to_native
 if TYPE_CHECKING:
     import numpy as np
 
+    from .copies import Order
     from .dtypes import Array
 
     Masked: TypeAlias = np.ma.MaskedArray[Any, Any]
@@ -22,14 +23,9 @@ def to_masked(value: Array) -> Masked:
     return np.ma.MaskedArray(value, copy=False, subok=False)
 
 
-def copy(value: Array) -> Array:
-    """Return a C-ordered, writable copy of its class."""
-    return _classed(copy_to_native(_numbers(value)), value)
-
-
-def copy_to_fortran(value: Array) -> Array:
-    """Return a writable copy of its class in Fortran order."""
-    return _classed(copy_to_native(_numbers(value).T).T, value)
+def copy(value: Array, *, order: Order) -> Array:
+    """Return a writable copy of its class in an order."""
+    return _classed(copy_to_native(_numbers(value), order=order), value)
 
 
 def cast(value: Array, *, dtype: str) -> Array:

@@ -277,6 +277,8 @@ def _densifying() -> Iterable[Conversion]:
             to_dense,
             takes=_VIEWABLE | UNCOALESCED,
             drops=UNCOALESCED,
+            changes={"order"},
+            result=Result(orders={"C", "F"}),
             cost=costs.get(layout, Cost(4e-6, 1.3e10, 6e10)),
             into=to_dense_into,
             fast_path=numpy_fast_path if layout == "csr" else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from interop.kit import parallel_for
 from interop.plugin import Declined
@@ -35,14 +35,16 @@ _PIECE = 2**20
 _SMALL = 2**22
 
 
-def to_dense(value: Sparse) -> Array:
+def to_dense(value: Sparse, *, order: Literal["C", "F"] = "C") -> Array:
     """Return the dense array; duplicates are summed, in the order in which they are stored."""
     import numpy as np
 
     checked(value)
     if value.format not in _DIVISIBLE or value.ndim != 2:
-        dense: Array = _as_coo(value).toarray(order="C")
+        dense: Array = _as_coo(value).toarray(order=order)
         return dense
+    if order == "F":  # the transpose shares its memory
+        return to_dense((value.tocsr() if value.format == "lil" else value).T).T
     out = np.zeros(value.shape, value.dtype)
     _add(out, value, fresh=True)
     return out

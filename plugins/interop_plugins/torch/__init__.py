@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 _GRAD, _LAZY = frozenset({"grad"}), frozenset({"conj", "neg"})
 _UNCOALESCED, _GAPS = frozenset({"uncoalesced"}), frozenset({"noncontiguous"})
-_FORTRAN = _GAPS | {"fortran"}
+_ORDERS, _C_OR_KEPT = frozenset("CFK"), frozenset("CK")
 _READONLY, _SUBCLASS = frozenset({"readonly"}), frozenset({"subclass"})
 _REPLICATED, _DISTRIBUTED = frozenset({"replicated"}), frozenset({"distributed"})
 
@@ -103,6 +103,8 @@ _STORED = _STORABLE - _SPARSE_MATH
 
 #: The cost on an accelerator. The speed is assumed, not measured: a fourth of current memory's.
 _THERE = Cost(1e-5, 1e12)
+#: The cost of a copy that puts elements in another order.
+_ACROSS = Cost(1.5e-6, 6e9, 8e10)
 #: The cost of a transfer into page-locked memory, measured on an H200.
 _LOCKED = Cost(1.8e-5, 1.1e11)
 
@@ -369,7 +371,7 @@ def _dense_steps() -> Iterable[Conversion]:
     )
     for step in (*_copies(), *_resolutions()):
         yield step._replace(devices=CPU)
-        yield step._replace(devices=_ACCELERATORS, cost=_THERE)
+        yield step._replace(devices=_ACCELERATORS, cost=_THERE, across=None)
     yield from _moves(_LAYOUT | _GRAD, dense.move_into, dense.move_all)
     yield Move(
         dense.lock_pages,
@@ -400,30 +402,16 @@ def _dense_steps() -> Iterable[Conversion]:
 
 def _copies() -> Iterable[Conversion]:
     """Yield the copies on the host, which devices make at a cost of their own."""
-    scattered = Cost(1.5e-6, 6e9, 8e10)
-    yield Copy(dense.clone, takes=_GRAD, cost=Cost(1.5e-6, 1.9e10, 1.5e11))
-    yield Copy(
-        dense.clone, takes=_LAYOUT | _GRAD, requires=_GAPS, cost=scattered, name="contiguous"
-    )
-    yield Copy(dense.clone_to_fortran, takes=_LAYOUT | _GRAD, adds=_FORTRAN, cost=scattered)
-    # If what follows takes any order, the tensor's is kept. Broadcast elements have none.
-    yield Copy(
-        dense.clone_in_order,
-        takes=_GAPS | _GRAD,
-        requires=_GAPS,
-        adds=_GAPS,
-        cost=Cost(1.5e-6, 1.9e10, 1e11),
-    )
-    yield Copy(dense.align, takes=_CARRIES, requires=_UNALIGNED, drops=_LAZY, cost=scattered)
+    takes, cost = _LAYOUT | _GRAD, Cost(1.5e-6, 1.9e10, 1.5e11)
+    yield Copy(dense.clone, _ORDERS, takes=takes, cost=cost, across=_ACROSS)
+    yield Copy(dense.align, takes=_CARRIES, requires=_UNALIGNED, drops=_LAZY, cost=_ACROSS)
 
 
 def _steps_of_subclasses() -> Iterable[Conversion]:
     """Yield the steps that keep the class of a tensor, and what the class knows of it."""
     takes = _VIEWABLE | _GRAD | _SUBCLASS | {"labelled"}
     fields: dict[str, Any] = {"takes": takes, "requires": _SUBCLASS}
-    yield Copy(subclasses.clone, cost=Cost(1.5e-6, 1.9e10, 1.5e11), **fields)
-    ordered = {**fields, "takes": takes - {"broadcast"}, "requires": _SUBCLASS | _GAPS}
-    yield Copy(subclasses.clone_in_order, adds=_GAPS, cost=Cost(1.5e-6, 1.9e10, 1e11), **ordered)
+    yield Copy(subclasses.clone, _C_OR_KEPT, cost=Cost(1.5e-6, 1.9e10, 1.5e11), **fields)
     cast = partial(Cast, subclasses.cast, cost=Cost(2e-6, 1.9e10, 1.2e11), **fields)
     yield cast(dtypes=_REAL, to=DTYPE_NAMES - WHOLE, name="cast_subclass")
     # Integers and bools have no gradients.
@@ -440,20 +428,16 @@ def _steps_of_subclasses() -> Iterable[Conversion]:
 def _resolutions() -> Iterable[Conversion]:
     """Yield the steps on the host that resolve conjugates and negatives."""
     for trait in sorted(_LAZY):
-        resolve = partial(Drop, trait, effect="copy", drops=_LAZY, into=dense.fill)
-        yield resolve(
+        yield Copy(
             dense.resolve,
-            takes=_GRAD | _LAZY,
-            cost=Cost(1.5e-6, 1.6e10, 1.5e11),
-            name=f"resolve_{trait}",
-        )
-        yield resolve(
-            dense.resolve_in_order,
+            _ORDERS,
             takes=_ALIGNED,
-            requires=_GAPS,
-            adds=_GAPS,
-            cost=Cost(1.5e-6, 1.6e10, 1e11),
-            name=f"resolve_{trait}_in_order",
+            requires={trait},
+            drops=_LAZY,
+            into=dense.fill,
+            cost=Cost(1.5e-6, 1.6e10, 1.5e11),
+            across=_ACROSS,
+            name=f"resolve_{trait}",
         )
 
 
@@ -482,23 +466,17 @@ def _host_casts() -> Iterable[Conversion]:
         ("cast_narrow", _SLOW, CAST_REALS, 2e9, 5e9),
         ("cast_complex", _COMPLEX, _COMPLEX, 1.9e10, 1.2e11),
     ):
-        cast = partial(Cast, to=to, dtypes=dtypes, devices=CPU)
-        yield cast(dense.cast, takes=_GRAD, cost=Cost(2e-6, speed, cached), name=name)
-        yield cast(
+        yield Cast(
             dense.cast,
+            to,
+            _ORDERS,
+            dtypes=dtypes,
+            devices=CPU,
             takes=_LAYOUT | _GRAD,
-            requires=_GAPS,
+            cost=Cost(2e-6, speed, cached),
             # torch walks strided elements one by one.
-            cost=Cost(2e-6, min(speed, 3e9), min(cached, 2.5e10)),
-            name=f"{name}_strided",
-        )
-        yield cast(
-            dense.cast_in_order,
-            takes=_GAPS | _GRAD,
-            requires=_GAPS,
-            adds=_GAPS,
-            cost=Cost(2e-6, speed, min(cached, 1e11)),
-            name=f"{name}_in_order",
+            across=Cost(2e-6, min(speed, 3e9), min(cached, 2.5e10)),
+            name=name,
         )
     # NumPy cannot cast tensors in graphs. So torch does the casts that were left out, by steps that
     # give NumPy's results.
@@ -525,21 +503,19 @@ def _lazy_casts() -> Iterable[Conversion]:
         ("cast_neg", "neg", _REAL - _DOUBLE, CAST_REALS),
         ("cast_neg_double", "neg", _DOUBLE, CAST_REALS - _HALF),
     ):
-        cast = partial(Cast, to=to, dtypes=dtypes, devices=CPU, drops=_LAZY, into=dense.fill)
-        yield cast(
+        yield Cast(
             dense.cast,
-            takes=_GRAD | _LAZY,
-            requires={trait},
-            cost=Cost(3e-6, 1.6e10, 1.2e11),
-            name=name,
-        )
-        yield cast(
-            dense.cast_in_order,
+            to,
+            _ORDERS,
+            dtypes=dtypes,
+            devices=CPU,
             takes=_ALIGNED,
-            requires={trait, *_GAPS},
-            adds=_GAPS,
-            cost=Cost(3e-6, 1.6e10, 1e11),
-            name=f"{name}_in_order",
+            requires={trait},
+            drops=_LAZY,
+            into=dense.fill,
+            cost=Cost(3e-6, 1.6e10, 1.2e11),
+            across=Cost(3e-6, 3e9, 2.5e10),
+            name=name,
         )
 
 

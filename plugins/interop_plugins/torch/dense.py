@@ -13,7 +13,7 @@ from functools import cache
 from itertools import accumulate
 from operator import attrgetter
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import interop
 from interop.errors import DeviceError, HandOffError, InteropError
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     Array = np.ndarray[Any, Any]
+    Order = Literal["C", "F", "K"]
     NumpyDtype = np.dtype[Any]
 
 #: Bytes from which on NumPy asks for huge pages. Page faults of small ones cost more than the copy.
@@ -123,14 +124,15 @@ def without_subclass(value: Tensor) -> Tensor:
         return value.as_subclass(torch.Tensor)
 
 
-def resolve(value: Tensor) -> Tensor:
-    """Return the tensor with its lazy conjugation and negation carried out."""
-    return refill(value) if is_large(value) else _resolved(value)
-
-
-def resolve_in_order(value: Tensor) -> Tensor:
-    """Return what `resolve` does, of a strided tensor, its elements in their order in memory."""
-    return refill_in_order(value) if is_large(value) else _resolved(value)
+def resolve(value: Tensor, *, order: Order) -> Tensor:
+    """Return a tensor in an order with its lazy conjugation and negation carried out."""
+    if order == "F":
+        return _reversed(resolve(_reversed(value), order="C"))
+    if is_large(value):
+        return refill(value, order=order)
+    if order == "C" and not value.is_contiguous():
+        return _write(_like(value, value.dtype, order), value)
+    return _resolved(value)
 
 
 def _resolved(value: Tensor) -> Tensor:
@@ -163,30 +165,35 @@ def _is_unaligned(value: Tensor) -> bool:
     return value.is_complex() and value.data_ptr() % value.itemsize != 0
 
 
-def clone(value: Tensor) -> Tensor:
-    """Return a C-ordered copy, part of the same graph."""
-    import torch
-
+def clone(value: Tensor, *, order: Order = "C") -> Tensor:
+    """Return a copy in an order, part of the same graph."""
+    if order == "F":
+        return _reversed(clone(_reversed(value)))
     if is_few(value):
-        return value.to(value.dtype, copy=True, memory_format=torch.contiguous_format)
+        return value.to(value.dtype, copy=True, memory_format=memory_format(order))
     if is_large(value):
-        return refill(value)
-    return copied(value, value.dtype, torch.contiguous_format)
+        return refill(value, order=order)
+    return copied(value, value.dtype, memory_format(order))
 
 
-def clone_to_fortran(value: Tensor) -> Tensor:
-    """Return a copy in Fortran order, part of the same graph."""
-    axes = tuple(reversed(range(value.ndim)))
-    return clone(value.permute(axes)).permute(axes)
+def _reversed(value: Tensor) -> Tensor:
+    """Return a view with the axes in reverse, which is in C order where the tensor is in F."""
+    return value.permute(tuple(reversed(range(value.ndim))))
 
 
-def clone_in_order(value: Tensor) -> Tensor:
-    """Return a copy, part of the same graph, its elements in their order in memory."""
+def _like(value: Tensor, dtype: torch.dtype, order: Order) -> Tensor:
+    """Return an empty tensor of the shape of another, in C order or in its own."""
     import torch
 
-    if is_large(value):
-        return refill_in_order(value)
-    return copied(value, value.dtype, torch.preserve_format)
+    return torch.empty_like(value, dtype=dtype, memory_format=memory_format(order))
+
+
+@cache
+def memory_format(order: Order) -> torch.memory_format:
+    """Return torch's name of C order, or of that in which elements lie."""
+    import torch
+
+    return torch.preserve_format if order == "K" else torch.contiguous_format
 
 
 def align(value: Tensor) -> Tensor:
@@ -262,31 +269,24 @@ def _are_on_host(value: Sequence[Any]) -> bool:
     return is_array and len({*map(type, value)}) == 1 and interop.spec(value[0]).device == "cpu"
 
 
-def cast(value: Tensor, *, dtype: str) -> Tensor:
-    """Return a C-ordered copy of another dtype, part of the same graph."""
-    return _cast(value, dtype, refill, "contiguous_format")
-
-
-def cast_in_order(value: Tensor, *, dtype: str) -> Tensor:
-    """Return what `cast` does, its elements in the order in which they lie in memory."""
-    return _cast(value, dtype, refill_in_order, "preserve_format")
-
-
-def _cast(value: Tensor, dtype: str, refilled: Callable[..., Tensor], order: str) -> Tensor:
+def cast(value: Tensor, *, dtype: str, order: Order = "C") -> Tensor:
+    """Return a copy of another dtype in an order, part of the same graph."""
     import torch
 
-    target, memory_format = torch_dtype(dtype), getattr(torch, order)
+    if order == "F":
+        return _reversed(cast(_reversed(value), dtype=dtype))
+    target, format_ = torch_dtype(dtype), memory_format(order)
     if not target.is_complex and is_few(value):
-        return value.to(target, copy=True, memory_format=memory_format)
+        return value.to(target, copy=True, memory_format=format_)
     if torch.complex32 in (target, value.dtype):
         quietly(
             _HALF, lambda: torch.zeros(1, dtype=torch.complex32, device="cpu").to(torch.complex64)
         )
     elif is_large(value, target.itemsize):
-        return refilled(value, dtype=dtype)
+        return refill(value, dtype=dtype, order=order)
     if value.is_neg() and target.is_complex:
-        return _write(torch.empty_like(value, dtype=target, memory_format=memory_format), value)
-    return copied(value, target, memory_format)
+        return _write(_like(value, target, order), value)
+    return copied(value, target, format_)
 
 
 def cast_if_exact(value: Tensor, *, dtype: str) -> Tensor:
@@ -456,17 +456,17 @@ def _over(array: Array, dtype: str) -> Tensor:
     return torch.from_numpy(bits).view(torch_dtype(dtype))
 
 
-def refill(value: Tensor, *, dtype: str | None = None) -> Tensor:
-    """Return a C-ordered copy, cast on the way, part of the same graph, in NumPy memory."""
-    return _write(fresh(value.shape, dtype or dtype_name(value.dtype))[1], value)
+def refill(value: Tensor, *, dtype: str | None = None, order: Order) -> Tensor:
+    """Return a copy, cast on the way, part of the same graph, in NumPy memory.
 
-
-def refill_in_order(value: Tensor, *, dtype: str | None = None) -> Tensor:
-    """Return what `refill` does, its elements in the order in which they lie in memory."""
+    It is in C order, or in that in which the elements of the tensor lie.
+    """
     import numpy as np
     from numpy.lib.stride_tricks import as_strided
 
     name = dtype or dtype_name(value.dtype)
+    if order == "C":
+        return _write(fresh(value.shape, name)[1], value)
     # One byte stands for all elements: NumPy looks at shape and strides alone.
     like = as_strided(np.empty(1, "uint8"), tuple(value.shape), value.stride())
     return _write(_over(np.empty_like(like, numpy_dtype(name), subok=False), name), value)

@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING
 
 from interop.errors import Declined
 
-from .dense import casts_as_numpy, check_present, torch_dtype, without_subclass, write_as_numpy
+from .dense import (
+    casts_as_numpy,
+    check_present,
+    memory_format,
+    torch_dtype,
+    without_subclass,
+    write_as_numpy,
+)
 from .describe import dtype_name
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-
-def clone(value: Tensor) -> Tensor:
-    """Return a C-ordered copy of its class."""
-    import torch
-
-    return _classed(value.clone(memory_format=torch.contiguous_format), value)
+    from .dense import Order
 
 
-def clone_in_order(value: Tensor) -> Tensor:
-    """Return a copy of its class, its elements in their order in memory."""
-    import torch
-
-    return _classed(value.clone(memory_format=torch.preserve_format), value)
+def clone(value: Tensor, *, order: Order) -> Tensor:
+    """Return a copy of its class, in C order or in that in which its elements lie."""
+    return _classed(value.clone(memory_format=memory_format(order)), value)
 
 
 def cast(value: Tensor, *, dtype: str) -> Tensor:
