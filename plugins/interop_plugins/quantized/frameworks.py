@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from interop.kit import parallel_for
@@ -27,7 +27,13 @@ _PIECE, _THREADED_PIECE, _DEVICE_PIECE = 2**18, 2**22, 2**26
 
 def dtype_name(part: Array) -> str:
     """Return the name of the dtype of an array."""
-    return str(part.dtype).removeprefix("torch.")
+    return _name(part.dtype)
+
+
+@lru_cache(maxsize=256)
+def _name(dtype: object) -> str:
+    """Return the name of a dtype; NumPy takes as long for it as for small arithmetic."""
+    return str(dtype).removeprefix("torch.")
 
 
 class Framework(NamedTuple):
