@@ -43,10 +43,12 @@ def _code(block: str) -> Iterator[dict[str, Any]]:
     for example in examples:
         sources.append(example.source.rstrip("\n"))
         if example.want or example is examples[-1]:
+            # Without the tag, "run all" stops at the first refusal.
+            tags = {"tags": ["raises-exception"]} if example.exc_msg else {}
             yield {
                 "cell_type": "code",
                 "execution_count": None,
-                "metadata": {},
+                "metadata": tags,
                 "outputs": _outputs(example),
                 "source": _lines("\n".join(sources)),
             }
