@@ -136,6 +136,7 @@ def fast_first(full: _Function) -> _Function:
             __tracebackhide__ = True
             raise shortened(error)  # noqa: B904 - it is the same error
 
+    convert.__qualname__ = convert.__name__  # Python's own message about `to` given twice has it
     return cast(_Function, convert)
 
 
@@ -247,6 +248,7 @@ def small_first(full: _Function) -> _Function:
             given = (self,) if tree is _NONE else (self, tree)
             raise misuse(full, (*given, to, *excess) if excess else given, keywords) from None
 
+    convert_tree.__qualname__ = convert_tree.__name__
     return cast(_Function, convert_tree)
 
 

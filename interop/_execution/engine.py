@@ -25,6 +25,7 @@ from interop._request.policy import Policy, block
 from interop._request.request import Request
 from interop._text import lines
 from interop.errors import (
+    Declined,
     DensifyMemoryError,
     DoesNotFitError,
     NotInstalledError,
@@ -207,12 +208,12 @@ class Engine:
                 nearest = [] if stays else list(nearest_refused(searches, request, without))
                 if not nearest:
                     msg = f"cannot convert {summary(start)} to {request}: {_declined(reasons)}."
-                    raise RefusedError(msg) from declined.reason
+                    raise RefusedError(msg) from _foreign(declined)
                 reason = explanation(self._planner, spec, request, nearest)
                 error = refusal(spec, request, reason)
                 pronoun = "it" if len({label for label, _ in reasons}) == 1 else "them"
                 msg = f"{_declined(reasons)}. Without {pronoun}: {error}"
-                raise RefusedError(lines(msg.split("\n")), error.effects) from declined.reason
+                raise RefusedError(lines(msg.split("\n")), error.effects) from _foreign(declined)
         steps = tuple(route[1])
         log.debug(
             "%s declined (%s); going on by %s", declined.step.label, declined, names_of(steps)
@@ -308,6 +309,14 @@ class Engine:
 
 def _effects(steps: Iterable[Step]) -> frozenset[str]:
     return frozenset().union(*(step.effects for step in steps))
+
+
+def _foreign(declined: StepDeclined) -> BaseException | None:
+    """Return what made a step decline, if more than the reason that the message gives."""
+    cause: BaseException | None = declined.reason
+    while isinstance(cause, (Declined, StepDeclined)):
+        cause = cause.__cause__
+    return cause
 
 
 def _writing(into: Callable[..., None], out: Value) -> Callable[..., Value]:

@@ -124,6 +124,14 @@ def test_what_a_call_lacks_is_named(text: str) -> None:
     assert _message(ABSENT[text]) == text
 
 
+@together("function", [interop.convert, interop.convert_tree])
+def test_a_target_given_twice_is_named_by_python(function: Callable[..., Any]) -> None:
+    """Python refuses the call before it begins, in words that name the function called."""
+    with pytest.raises(TypeError) as caught:
+        function(X, "numpy", to="numpy")
+    assert str(caught.value) == f"{function.__name__}() got multiple values for argument 'to'"
+
+
 def test_errors_of_called_code_are_left_alone() -> None:
     """A TypeError that comes from within a call is no mistake of the call."""
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import interop
-from interop.errors import BadRequestError, ConversionError, InteropError, RefusedError
+from interop.errors import BadRequestError, ConversionError, Declined, InteropError, RefusedError
 
 MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
 
@@ -89,6 +89,21 @@ def test_the_cause_of_a_failed_step_keeps_its_traceback() -> None:
     cause = caught.value.__cause__
     assert isinstance(cause, AttributeError)
     assert traceback.extract_tb(cause.__traceback__)[-1].name == "broken"
+
+
+@pytest.mark.parametrize("cause", [AttributeError("no such attribute"), None])
+def test_a_step_that_declined_shows_what_made_it_and_nothing_else(cause: Exception | None) -> None:
+    """What its function had caught says more than the message; where it declined says nothing."""
+    mine = interop.Interop()
+
+    @mine.conversion("numpy", "python", replaces={"array-interop"})
+    def declines(array: Any) -> Any:
+        raise Declined("it has no such attribute") from cause
+
+    with pytest.raises(RefusedError, match="it has no such attribute") as caught:
+        mine.convert(np.ones(2), to="python")
+    assert caught.value.__cause__ is cause
+    assert caught.value.__suppress_context__
 
 
 def test_a_list_that_is_no_array_does_not_repeat_the_error_of_numpy() -> None:
