@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ._check import check
     from ._libraries import LibraryFinding, LibraryReport, check_dlpack
+    from ._promises import CHECKS
     from ._pytest import PluginTests
     from ._report import Finding, Report
-    from ._subject import CHECKS
 
 __all__ = [
     "CHECKS",
@@ -38,7 +38,7 @@ __all__ = [
 #: The module of each name. They are imported when they are used, because other processes, which
 #: the command starts as well, import this package for no more than how to answer.
 _MODULES = {
-    "CHECKS": "_subject",
+    "CHECKS": "_promises",
     "Finding": "_report",
     "LibraryFinding": "_libraries",
     "LibraryReport": "_libraries",

@@ -13,6 +13,7 @@ from interop._recognition.installed import not_installed
 from interop._registry.plugins import found
 
 from ._calls import OF_A_CALL
+from ._promises import promises
 from ._report import Finding, Report
 from ._session import Session
 from ._subject import Bench, Promise, Subject, of_entry, subjects_of
@@ -56,7 +57,7 @@ def check(plugin: str | ModuleType, *, progress: Progress | None = None) -> Repo
     work = [
         (subject, number, promise)
         for subject in subjects_of(plugin)
-        for number, promise in enumerate(Bench(subject).promises())
+        for number, promise in enumerate(promises(Bench(subject)))
     ]
     name = plugin if isinstance(plugin, str) else plugin.__name__
     return _report(name, work, Session(), progress)
@@ -88,7 +89,7 @@ def try_conversions(
 
 
 def _conversions(subject: Subject, without: Collection[str]) -> Iterator[tuple[int, Promise]]:
-    for number, promise in enumerate(Bench(subject).promises()):
+    for number, promise in enumerate(promises(Bench(subject))):
         if promise.conversion is not None:
             ends = (promise.conversion.source, promise.conversion.target)
             if not any(not_installed(end) or end.requires in without for end in ends):

@@ -22,7 +22,6 @@ from interop._recognition.installed import not_installed
 from interop.errors import Declined, InteropError, RefusedError
 
 from ._memory import Memory
-from ._notes import Notes
 from ._sample import REFUSALS, NoSample, Recipe, first_line, preferred
 from ._traits import LOCKED, silence
 from ._trial import possible, sampled
@@ -90,29 +89,25 @@ class CompositeSubject:
         self._components = format_.components
         self._truth = Truth(interop)
 
-    def examine(self, recipe: Recipe, notes: Notes) -> set[str]:
-        """Note what is wrong with unpacking, packing, and what others make of the arrays.
+    def answers(self, recipe: Recipe, tried: set[str]) -> Iterator[str]:
+        """Yield what is wrong with unpacking, packing, and what others make of the arrays.
 
         Parameters
         ----------
         recipe : Recipe
             That of a value that can be made.
-        notes : Notes
-
-        Returns
-        -------
-        set of str
-            The traits of memory that were tried.
+        tried : set of str
+            Gets the traits of memory that were tried.
         """
-        problems = self.problems() if self._format.layout in SPARSE else ()
+        if self._format.layout in SPARSE:
+            yield from self.problems()
         recipes = [recipe] + [recipe._replace(density=0.0)] * self._format.is_sparse
-        packing = (self._problem_of_packing(sampled(self._interop, r)) for r in recipes)
+        for made in recipes:
+            yield self._problem_of_packing(sampled(self._interop, made))
         described = dict(self._described(sampled(self._interop, recipe)))
-        for problem in (*problems, *packing, *described.values()):
-            notes.judge("components", problem)
-        if notes.wants("components"):
-            self._transfer(recipe, notes)
-        return set(described)
+        tried.update(described)
+        yield from described.values()
+        yield from self._problems_of_transfer(recipe)
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with `describe`, `unpack` and `pack` of a sparse format."""
@@ -325,7 +320,7 @@ class CompositeSubject:
 
     # ------------------------------------------------------------------ other formats
 
-    def _transfer(self, recipe: Recipe, notes: Notes) -> None:
+    def _problems_of_transfer(self, recipe: Recipe) -> Iterator[str]:
         """Convert a value to every other format of the layout, and back."""
         for other in list(self._registry.formats.values()):
             is_alike = other.layout == self._format.layout and other is not self._format
@@ -340,8 +335,7 @@ class CompositeSubject:
             except RefusedError:
                 continue
             except InteropError as error:
-                problem = f"{self._name} fails on its way to {other.name}, or back: {error}"
-                notes.failed("components", first_line(problem))
+                yield first_line(f"{self._name} fails on its way to {other.name}, or back: {error}")
                 continue
             after, again = self._truth.read(result), self._truth.read(back)
             problem = ""
@@ -350,7 +344,7 @@ class CompositeSubject:
                 problem = f"{steps} returns other numbers than it was given"
             elif before and again and not same(before.array, again.array):
                 problem = f"{other.name} to {self._name} gives other numbers than it was given"
-            notes.judge("components", problem)
+            yield problem
 
 
 # ---------------------------------------------------------------------- coordinates

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interop._model.dtype import DTYPES
 from interop._model.extension import (
@@ -25,6 +26,7 @@ from interop._recognition.installed import importable
 from ._notes import Notes
 from ._sample import REFUSALS, NoSample, Recipe, first_line, preferred
 from ._subject import Bench, Promise
+from ._table import check, judge
 from ._trial import sampled
 from ._truth import Truth, same
 
@@ -41,23 +43,44 @@ class _Unknown:
     """A class of which no framework has heard."""
 
 
+class ExtensionCase(NamedTuple):
+    """A declaration beside formats and conversions, and the bench on which it is tried."""
+
+    bench: Bench
+    extension: Any
+    name: str
+
+    @property
+    def activity(self) -> str:
+        return f"{self.name} was tried"
+
+
 def try_extension(bench: Bench, promise: Promise, notes: Notes) -> None:
     """Try what a declaration beside formats and conversions promises."""
-    extension = promise.extension
-    check = promise.checks[0]
-    notes.tell(check, f"{promise.name} was tried")
-    try:
-        for problem in _TRIERS[type(extension)](bench, extension):
-            notes.judge(check, problem and f"{promise.name} {problem}")
-    except NoSample as reason:
-        notes.skipped(reason, check)
+    case = ExtensionCase(bench, promise.extension, promise.name)
+    judge(type(promise.extension), case, notes, promise.name)
+
+
+def _check(about: type, sentence: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Put a function into the table, whose answers begin with the name of the declaration."""
+
+    def register(function: Callable[[ExtensionCase], Iterator[str]]) -> Callable[..., Any]:
+        @wraps(function)
+        def answers(case: ExtensionCase) -> Iterator[str]:
+            return (answer and f"{case.name} {answer}" for answer in function(case))
+
+        return check(about, sentence)(answers)
+
+    return register
 
 
 # ---------------------------------------------------------------------- names of dtypes
 
 
-def _problems_of_names(bench: Bench, names: DtypeNames) -> Iterator[str]:
+@_check(DtypeNames, "the dtypes of values have the names that it gives, and nothing else has one")
+def dtype_names(case: ExtensionCase) -> Iterator[str]:
     """Name the dtypes of values, and things that are no dtypes."""
+    bench, names = case.bench, case.extension
     kind = _class_of(names.type)
     if kind is None:
         msg = f"{package(names.type)} is not installed"
@@ -111,8 +134,10 @@ def _dtype_of(bench: Bench, format_: Format, dtype: str) -> Value:
 # ---------------------------------------------------------------------- containers
 
 
-def _problems_of_container(bench: Bench, container: Container) -> Iterator[str]:
+@_check(Container, "it opens its containers, rebuilds them in order, and leaves all else alone")
+def container(case: ExtensionCase) -> Iterator[str]:
     """Open what is no container, and a container that was made for it."""
+    bench, container = case.bench, case.extension
     if container.requires and not importable(package(container.requires)):
         msg = f"{container.requires} is not installed"
         raise NoSample(msg)
@@ -166,8 +191,10 @@ def _are(values: Any, others: list[Value]) -> bool:
 # ---------------------------------------------------------------------- namespaces
 
 
-def _problems_of_namespaces(bench: Bench, namespaces: Namespaces) -> Iterator[str]:
+@_check(Namespaces, "it claims no module that makes no arrays")
+def namespaces(case: ExtensionCase) -> Iterator[str]:
     """Offer modules that make no arrays."""
+    namespaces = case.extension
     for module in _OTHERS:
         try:
             claims = list(namespaces.declare(module))
@@ -180,8 +207,10 @@ def _problems_of_namespaces(bench: Bench, namespaces: Namespaces) -> Iterator[st
 # ---------------------------------------------------------------------- differentiation
 
 
-def _problems_of_autodiff(bench: Bench, autodiff: Autodiff) -> Iterator[str]:
+@_check(Autodiff, "gradients are those of the function, and of the pullback that a caller attaches")
+def autodiff(case: ExtensionCase) -> Iterator[str]:
     """Differentiate squares, and a function that brings its own gradients."""
+    bench, autodiff = case.bench, case.extension
     truth, interop = Truth(bench.interop), bench.interop
     recipe = Recipe(autodiff.format, "float32", (5,))
     x, ones = sampled(interop, recipe), interop.convert([1.0] * 5, autodiff.format, dtype="float32")
@@ -219,8 +248,10 @@ def _problems_of_autodiff(bench: Bench, autodiff: Autodiff) -> Iterator[str]:
 # ---------------------------------------------------------------------- the process, the machine
 
 
-def _problems_of_no_trace(bench: Bench, no_trace: NoTrace) -> Iterator[str]:
+@_check(NoTrace, "functions of every kind can be marked, and still do what they did")
+def no_trace(case: ExtensionCase) -> Iterator[str]:
     """Mark functions, each twice, as two conversions may share one."""
+    no_trace = case.extension
 
     def plain(number: int) -> int:
         return number + 1
@@ -243,8 +274,10 @@ class _Counter:
         return number + 1
 
 
-def _problems_of_problems(bench: Bench, problems: Problems) -> Iterator[str]:
+@_check(Problems, "it finds problems with formats that exist, and says how to fix them")
+def problems(case: ExtensionCase) -> Iterator[str]:
     """Look for problems with the framework as it is on this machine."""
+    bench, problems = case.bench, case.extension
     frameworks = {format_.framework for format_ in bench.registry.formats.values()}
     try:
         findings: list[Any] = list(problems.find())
@@ -262,13 +295,3 @@ def _problems_of_problems(bench: Bench, problems: Problems) -> Iterator[str]:
         unknown = [name for name in named if name.partition(".")[0] not in frameworks]
         yield f"concerns {unknown[0]}, which nobody declares" if unknown else ""
         yield "" if problem.problem and problem.fix else "finds a problem, but says too little"
-
-
-_TRIERS: dict[type, Callable[[Bench, Any], Iterator[str]]] = {
-    DtypeNames: _problems_of_names,
-    Container: _problems_of_container,
-    Namespaces: _problems_of_namespaces,
-    Autodiff: _problems_of_autodiff,
-    NoTrace: _problems_of_no_trace,
-    Problems: _problems_of_problems,
-}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ._report import FAILED, NOT_EXERCISED, PASSED, UNTRIED, Finding
+from ._report import FAILED, NOT_EXERCISED, PASSED, Finding
 from ._sample import first_line
 
 _RANK = {NOT_EXERCISED: 0, PASSED: 1, FAILED: 2}
@@ -46,14 +46,6 @@ class Notes:
         """Note a failure if there is a problem, or else that the check has passed."""
         self._note(check, FAILED if problem else PASSED, problem)
         return not problem
-
-    def judge_extent(self, untried: Iterable[str]) -> None:
-        """Note the declared traits and dtypes that no sample had."""
-        names = ", ".join(sorted(untried))
-        if names:
-            self.skipped(f"{UNTRIED}{names}", "extent")
-        else:
-            self.passed("extent")
 
     def _note(self, check: str, outcome: str, reason: str) -> None:
         if check not in self._outcomes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from interop._model.conversion import Conversion, Cost
 from interop._model.extension import Declaration, NoTrace
@@ -18,10 +18,18 @@ from interop.errors import DeviceError, NotInstalledError, RefusedError
 from ._notes import Notes
 from ._process import Say, Worker, WorkerEnded
 from ._subject import Bench, Promise, Subject, load_module, name_of
+from ._table import PLUGIN, Untried, check, judge
 from ._truth import hub
 
 #: Seconds for a process that loads the plugin.
 _PATIENCE = 120.0
+
+
+class PluginCase(NamedTuple):
+    """A plugin as a whole."""
+
+    bench: Bench
+    activity: str = ""
 
 
 def try_plugin(bench: Bench, promise: Promise, notes: Notes) -> None:
@@ -29,29 +37,42 @@ def try_plugin(bench: Bench, promise: Promise, notes: Notes) -> None:
     if bench.problem:
         notes.failed("loading", f"the plugin does not load: {bench.problem}")
         notes.skipped("the plugin does not load")
-        return
-    notes.judge("loading", _problem_of_repetition(bench))
-    own = package(bench.subject.module)
-    formats = bench.registry.formats
-    modules = {name for format_ in formats.values() for name in _modules(format_)} - {own}
+    else:
+        judge(PLUGIN, PluginCase(bench), notes, promise.name)
+
+
+@check(PLUGIN, "the plugin loads beside all others, and its declarations are well-formed")
+def loading(case: PluginCase) -> str:
+    return _problem_of_repetition(case.bench)
+
+
+@check(PLUGIN, "importing it and reading its declarations imports no framework")
+def imports(case: PluginCase) -> str:
+    bench, own = case.bench, package(case.bench.subject.module)
+    formats = bench.registry.formats.values()
+    modules = {name for format_ in formats for name in _modules(format_)} - {own}
     problem, imported = _in_fresh_process(say_imports.__name__, bench, modules)
-    if imported:
-        problem = (
-            f"importing {bench.subject.module} imports {', '.join(imported)}; import it inside "
-            "functions"
-        )
-    notes.judge("imports", problem)
+    if not imported:
+        return problem
+    names = ", ".join(imported)
+    return f"importing {bench.subject.module} imports {names}; import it inside functions"
+
+
+@check(PLUGIN, "it loads where a framework is missing, and converting says how to install that")
+def absence(case: PluginCase) -> str:
+    bench = case.bench
     required = {package(format_.requires) for format_ in bench.formats()}
     # The suite cannot read values without these, or find the plugin itself.
-    required -= {own, "", formats[hub(bench.interop)].requires}
+    required -= {
+        package(bench.subject.module),
+        "",
+        bench.registry.formats[hub(bench.interop)].requires,
+    }
     required = {name for name in required if importable(name)}
     if not required:
-        notes.skipped("its formats require no module beside its own", "absence")
-        return
+        return Untried("its formats require no module beside its own")
     problem, problems = _in_fresh_process(say_problems_without.__name__, bench, required)
-    if problems:
-        problem = f"without {', '.join(sorted(required))} {problems[0]}"
-    notes.judge("absence", problem)
+    return f"without {', '.join(sorted(required))} {problems[0]}" if problems else problem
 
 
 def _problem_of_repetition(bench: Bench) -> str:

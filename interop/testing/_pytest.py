@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ._promises import promises
 from ._report import FAILED, NOT_EXERCISED, PASSED, Finding
 from ._session import Session
 from ._subject import Bench, Promise, Subject, subjects_of
@@ -57,7 +58,7 @@ class PluginTests:
                     promise,
                 )
                 for subject in subjects
-                for number, promise in enumerate(Bench(subject).promises())
+                for number, promise in enumerate(promises(Bench(subject)))
             }
         return cls._work
 

@@ -7,27 +7,24 @@ promise's name is for the case that it is none here. The answers are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import cache
 from typing import Any
 
-from ._extensions import try_extension
-from ._formats import try_format
 from ._notes import Notes
-from ._plugin import try_plugin
 from ._process import Say
+from ._promises import promises, trier
 from ._report import NOT_EXERCISED, Finding
 from ._sample import first_line
-from ._stages import try_conversion
 from ._subject import Bench, Promise, Subject
 
 
 def answer(question: dict[str, Any], say: Say) -> None:
     """Try one promise; called for each question that a `Session` sends."""
-    bench, promises = _bench(Subject(*question["subject"]))
+    bench, promised = _bench(Subject(*question["subject"]))
     number, skip = question["promise"], question["skip"]
-    if number < len(promises):
-        promise = promises[number]._replace(checks=tuple(question["checks"]))
+    if number < len(promised):
+        promise = promised[number]._replace(checks=tuple(question["checks"]))
         say({"findings": findings_of(bench, promise, say, skip)})
     else:  # a framework that is imported here alone shows what is wrong with the plugin
         name, reason = bench.subject.name, f"the plugin could not be loaded: {bench.problem}"
@@ -39,7 +36,7 @@ def answer(question: dict[str, Any], say: Say) -> None:
 @cache
 def _bench(subject: Subject) -> tuple[Bench, list[Promise]]:
     bench = Bench(subject)
-    return bench, bench.promises()
+    return bench, promises(bench)
 
 
 def findings_of(
@@ -59,17 +56,9 @@ def findings_of(
 
     notes = Notes(checks, tell)
     try:
-        _trier(promise)(bench, promise, notes)
+        trier(promise)(bench, promise, notes)
     # Any failure of a plugin becomes a finding about that plugin here.
     except Exception as error:  # noqa: BLE001
         reason = first_line(f"{type(error).__name__}: {error}")
         notes.failed(current, f"{promise.name} raises {reason}")
     return notes.findings(bench.subject.name, promise.name)
-
-
-def _trier(promise: Promise) -> Callable[[Bench, Promise, Notes], None]:
-    if promise.conversion is not None:
-        return try_conversion
-    if promise.extension is not None:
-        return try_extension
-    return try_plugin if promise.format is None else try_format

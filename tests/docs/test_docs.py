@@ -28,6 +28,7 @@ import interop.kit
 import interop.plugin.advanced
 import interop.testing
 from interop.plugin import Declaration, hookimpl
+from interop.testing._promises import promises
 from interop.testing._subject import Bench, Subject
 from interop.testing._worker import findings_of
 from tests.cases import together
@@ -208,7 +209,7 @@ def test_the_plugins_of_a_page_keep_their_promises(
     _run(Document.parse(str(DOCS / "how-to" / page), parser), own_instance)
     vars(own_instance)["interop_declarations"] = hookimpl(lambda: declared)
     bench = Bench(Subject("page", "page"))
-    findings = [found for promise in bench.promises()[1:] for found in findings_of(bench, promise)]
+    findings = [found for promise in promises(bench)[1:] for found in findings_of(bench, promise)]
     assert [str(finding) for finding in findings if finding.outcome == "failed"] == []
     own = (finding for finding in findings if " by " not in finding.conversion)
     own = (finding for finding in own if not finding.name.endswith(OF_TABLES))

@@ -13,8 +13,10 @@ import pytest
 import interop
 from interop import Interop
 from interop.testing import CHECKS, Report, check
+from interop.testing._promises import promises
 from interop.testing._session import Session
-from interop.testing._subject import OF_EXTENSIONS, Bench, subjects_of
+from interop.testing._subject import Bench, subjects_of
+from interop.testing._table import TABLE
 from tests.testing.bundled import BUNDLED
 
 _EXPAND = "runs → numpy: expand"
@@ -31,7 +33,7 @@ def test_the_honest_plugin_passes_everything() -> None:
     passed = {finding.check for finding in report.of("passed")}
     # It has no module to require, no components, no labels, wraps nothing, and
     # declares formats and conversions alone.
-    of_extensions = {check for check, _ in OF_EXTENSIONS.values()}
+    of_extensions = {check.name for check in TABLE if isinstance(check.about, type)}
     missing = {"absence", "components", "labels", "wrapper"} | of_extensions
     assert set(CHECKS) - passed == missing
 
@@ -93,10 +95,10 @@ def test_labels_that_no_sample_has_count_as_never_tried() -> None:
 def test_one_finding_for_each_promise() -> None:
     """Nothing is left out and nothing is said twice, whether it ends the process or not."""
     for name in ("honest", "copies.ends_the_process"):
-        promises = Bench(subjects_of(f"tests.lying_plugins.{name}")[0]).promises()
+        promised = promises(Bench(subjects_of(f"tests.lying_plugins.{name}")[0]))
         report = check(f"tests.lying_plugins.{name}")
         assert sorted((f.conversion, f.check) for f in report.findings) == sorted(
-            (promise.name, check_) for promise in promises for check_ in promise.checks
+            (promise.name, check_) for promise in promised for check_ in promise.checks
         )
         assert {f.outcome for f in report.findings} <= {"passed", "failed", "not exercised"}
         assert all(bool(f.reason) == (f.outcome != "passed") for f in report.findings)
@@ -124,10 +126,10 @@ KNOWN: dict[str, str] = {
 def test_a_bundled_plugin_keeps_its_promises(name: str, session: Session) -> None:
     """Whatever can be tried here passes, and what cannot says why."""
     (subject,) = subjects_of(name)
-    promises = Bench(subject).promises()
+    promised = promises(Bench(subject))
     findings = [
         finding
-        for number, promise in enumerate(promises)
+        for number, promise in enumerate(promised)
         for finding in session.findings(subject, number, promise)
     ]
     report = Report(name, tuple(findings))

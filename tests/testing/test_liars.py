@@ -12,6 +12,7 @@ import pytest
 
 from interop import Interop
 from interop.errors import InteropError
+from interop.testing._promises import promises
 from interop.testing._report import FAILED, NOT_EXERCISED, Finding
 from interop.testing._session import Session
 from interop.testing._subject import Bench, Subject
@@ -68,7 +69,7 @@ def _findings(session: Session, module: str, promise_name: str = "") -> list[Fin
     subject = Subject(module, module)
     return [
         finding
-        for number, promise in enumerate(Bench(subject).promises())
+        for number, promise in enumerate(promises(Bench(subject)))
         if promise_name == promise.name
         or (not promise_name and not promise.name.startswith("plugin "))
         for finding in session.findings(subject, number, promise)

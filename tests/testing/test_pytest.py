@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from interop.testing import PluginTests
+from interop.testing._promises import promises
 from interop.testing._subject import Bench, subjects_of
 
 
@@ -58,8 +59,8 @@ def test_the_class_needs_one_line(outcomes_of: Callable[[str], dict[str, str]]) 
     assert all("grid_to_numpy]" in name for name in failed), failed
     assert outcomes[f"{prefix}values of grid to numpy: grid_to_numpy]"] == "passed"
     assert outcomes[f"{prefix}absence of plugin {plugin}]"] == "skipped"
-    promises = Bench(subjects_of(plugin)[0]).promises()
-    assert len(outcomes) == 1 + sum(len(promise.checks) for promise in promises)
+    promised = promises(Bench(subjects_of(plugin)[0]))
+    assert len(outcomes) == 1 + sum(len(promise.checks) for promise in promised)
 
 
 def test_expected_failures_are_strict(outcomes_of: Callable[[str], dict[str, str]]) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from interop.errors import PluginError
 from interop.testing import CHECKS, check
+from interop.testing._promises import promises
 from interop.testing._sample import axes_of
 from interop.testing._subject import Bench, Promise, subjects_of
 from interop.testing._trial import main_trial
@@ -15,7 +16,7 @@ from tests.testing.bundled import BUNDLED
 
 
 def _promises(name: str) -> list[Promise]:
-    return Bench(subjects_of(name)[0]).promises()
+    return promises(Bench(subjects_of(name)[0]))
 
 
 def test_main_trials_have_elements() -> None:
@@ -54,5 +55,5 @@ def test_checks_are_those_that_are_made() -> None:
     """The table of checks names all that the promises of all plugins are tried for."""
     lying = (f"tests.lying_plugins.{name}" for name in ("honest", "wrappers.forgets_the_scale"))
     names = (*lying, "numpy", "scipy", "jax", "dlpack", "pandas", "torch")
-    promises = [promise for name in names for promise in _promises(name)]
-    assert {name for promise in promises for name in promise.checks} == set(CHECKS)
+    promised = [promise for name in names for promise in _promises(name)]
+    assert {name for promise in promised for name in promise.checks} == set(CHECKS)
