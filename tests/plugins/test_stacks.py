@@ -287,6 +287,9 @@ SEVERAL: dict[str, tuple[Callable[[], Any], list[Any]]] = {
     "a tensor and a number": (lambda: [torch.tensor(0.5), BIG], [0.5, BIG]),
     "rows": (lambda: [np.ones(2, "f4"), np.array([1, BIG])], [[1, 1], [1, BIG]]),
     "ragged rows": (lambda: [np.ones(2, "f4"), np.array([1, BIG, 3])], [[1, 1], [1, BIG, 3]]),
+    "wide integers and reals": (lambda: [BIG, 0.5], [BIG, 0.5]),
+    "lists of them": (lambda: [[BIG, 0.5], (1, 2)], [[BIG], [0.5], [1, 2]]),
+    "ragged lists of them": (lambda: [[BIG, 0.5], [1]], [[BIG], [0.5], [1]]),
 }
 
 
@@ -296,9 +299,10 @@ SEVERAL: dict[str, tuple[Callable[[], Any], list[Any]]] = {
 def test_a_dtype_is_consent_for_a_list_of_several(name: str, dtype: str, to: str) -> None:
     """Each array is cast to the dtype that is asked for, once; without it the list is refused."""
     make, expected = SEVERAL[name]
-    if name == "ragged rows":
+    is_ragged = name.startswith("ragged")
+    if is_ragged:
         to = {"torch": "torch.jagged", "awkward": "awkward"}.get(to, "")
-    if not to or (to == "awkward" and name != "ragged rows") or (to == "jax" and "64" in dtype):
+    if not to or (to == "awkward" and not is_ragged) or (to == "jax" and "64" in dtype):
         return
     if to == "awkward":
         pytest.importorskip("awkward")
@@ -309,10 +313,8 @@ def test_a_dtype_is_consent_for_a_list_of_several(name: str, dtype: str, to: str
     assert "narrow" in interop.plan(make(), to=to, allow="narrow").effects
     result = interop.convert(make(), to=to, dtype=dtype)
     assert interop.spec(result).dtype == dtype
-    rows = [row.tolist() for row in result] if name == "ragged rows" else result.tolist()
-    flat = (
-        np.concatenate([np.ravel(row) for row in rows]) if name == "ragged rows" else np.ravel(rows)
-    )
+    rows = [row.tolist() for row in result] if is_ragged else result.tolist()
+    flat = np.concatenate([np.ravel(row) for row in rows]) if is_ragged else np.ravel(rows)
     parts = [np.ravel(row) for row in expected]
     assert flat.tolist() == np.concatenate([part.astype(dtype) for part in parts]).tolist()
 

@@ -73,7 +73,7 @@ def _formats() -> Iterable[Format]:
             ),
             describe=describe,
             dtypes=_DTYPES,
-            carries=numbers.WEAK | numbers.UNTYPED,
+            carries=numbers.WEAK | numbers.UNTYPED | numbers.MIXED,
             ndims=frozenset(range(numbers.MAX_AXES + 1)),
             # The type of a result depends on the array: a number, a list, or a list of lists.
             target_types=(),
@@ -125,7 +125,7 @@ def _ragged_steps() -> Iterable[Conversion]:
     yield Drop("grad", ragged.detached, "detach", takes=_RAGGED | _LABELLED)
     # It costs more than the casts: that of an array would let integers wrap around.
     yield Drop("weak", ragged.to_arrays, "copy", takes=_RAGGED, cost=Cost(1e-4, 5e7))
-    mixed = partial(Cast, takes=_RAGGED | _LABELLED, requires=arrays.MIXED, drops=arrays.MIXED)
+    mixed = partial(Cast, takes=_RAGGED | _LABELLED, requires=numbers.MIXED, drops=numbers.MIXED)
     yield mixed(ragged.cast, cost=Cost(1e-5, 3e8))
     # It costs more than the casts: an integer might be rounded on the way to its own dtype.
     dear = Cost(1e-3, 5e7)
@@ -152,8 +152,8 @@ def _conversions() -> Iterable[Conversion]:
             "numpy",
             arrays.stack,
             devices=CPU,
-            takes=_LABELLED | arrays.MIXED,
-            drops=_LABELLED | arrays.MIXED,
+            takes=_LABELLED | numbers.MIXED,
+            drops=_LABELLED | numbers.MIXED,
             changes=DTYPE,
             effects=COPY,
             # As torch's: no array is stacked there on its way to NumPy, and none here to torch.
@@ -200,13 +200,19 @@ def _conversions() -> Iterable[Conversion]:
             changes=DTYPE,
             cost=Cost(1.1e-6, 2e8),
         ),
-        from_numbers(
-            numbers.to_dtype,
-            requires=numbers.UNTYPED,
-            drops=numbers.UNTYPED,
-            changes=DTYPE,
-            cost=Cost(5e-6, 5e7),
-            name="to_dtype_of_objects",
+        *(
+            from_numbers(
+                numbers.to_dtype,
+                requires=trait,
+                drops=trait,
+                changes=DTYPE,
+                cost=Cost(5e-6, 5e7),
+                name=name,
+            )
+            for trait, name in (
+                (numbers.UNTYPED, "to_dtype_of_objects"),
+                (numbers.MIXED, "to_dtype_of_wide_integers"),
+            )
         ),
         Conversion(
             "numpy",

@@ -31,8 +31,6 @@ _OF_BYTES = frozenset({"shape", "typestr", "data", "version"})
 
 #: The traits of arrays that their stack can have, too, or can go without.
 CARRIES = EMPTY | {"grad", "labelled", "mixed"}
-#: The trait of arrays of several dtypes, whose numbers no dtype holds together.
-MIXED = frozenset({"mixed"})
 
 
 def stack(value: Sequence[Any], *, dtype: str) -> NDArray[Any]:

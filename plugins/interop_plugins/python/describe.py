@@ -15,9 +15,10 @@ from interop.kit import EMPTY
 from interop.plugin import MEMORY_TRAITS, Format, Spec, itemsize, preserves
 
 from . import ragged
-from .arrays import MIXED, formats_of
+from .arrays import formats_of
 from .numbers import (
     MAX_AXES,
+    MIXED,
     NUMBERS,
     SEQUENCES,
     WEAK,
@@ -213,7 +214,7 @@ def _describe_row(value: Sequence[Any], element: Any, depth: int) -> Spec:
     except UnknownValueError:
         kinds = dict.fromkeys(map(type, value))
         if any(issubclass(kind, Number) for kind in kinds):
-            raise not_a_number(value, element) from None
+            raise not_a_number(cast("Nested", value), element) from None
         names = (f"{kind.__module__}.{kind.__qualname__}" for kind in kinds)
         shown = " and ".join(name.removeprefix("builtins.") for name in names)
         raise _not_stacked(value, shown) from None

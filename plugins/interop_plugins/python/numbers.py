@@ -58,6 +58,8 @@ def no_arrays() -> tuple[type, ...]:
 WEAK = frozenset({"weak"})
 #: The trait of numbers of the standard library that arrays do not have: decimals and fractions.
 UNTYPED = frozenset({"untyped"})
+#: The trait of numbers of which the dtype they have together holds some only rounded.
+MIXED = frozenset({"mixed"})
 
 #: The types of numbers that NumPy takes as they are, and its characters for the dtypes they get.
 _PLAIN = {int: "lq", float: "d", bool: "?", complex: "D"}
@@ -95,11 +97,13 @@ def describe_numbers(value: Nested) -> Spec:
     UnknownValueError
         The leaves are not numbers.
     BadRequestError
-        The rows differ in length, no dtype holds every number exactly, or some are masked.
+        The rows differ in length, or some are masked.
     """
     if type(value) is range and (dtype := _range_dtype(value)):
         return _describe_range(value, dtype)
     array = _array(value)
+    if dtype := _rounded_dtype(value, array):
+        return Spec("python", dtype, "cpu", array.shape, MIXED, array.nbytes)
     traits = WEAK if _are_weak(value, array) else EMPTY
     traits |= UNTYPED if array.dtype == object else EMPTY
     return Spec("python", _name(array.dtype), "cpu", array.shape, traits, array.nbytes)
@@ -139,6 +143,19 @@ def key_of_numbers(value: Any) -> tuple[object, ...] | None:
         return None
     nbytes = NUMBERS[kind][1] * len(leaves)
     return kind, axes, nbytes.bit_length() >> 1  # its `size_class`
+
+
+def _rounded_dtype(value: Nested, array: Array) -> str:
+    """Return the dtype in which NumPy rounds numbers that none holds exactly; "" of others."""
+    import numpy as np
+
+    if array.dtype != object:
+        return ""
+    types = _types(value, array.ndim)
+    if not all(issubclass(kind, (int, float, complex, np.generic)) for kind in types):
+        return ""
+    is_complex = any(issubclass(kind, (complex, np.complexfloating)) for kind in types)
+    return "complex128" if is_complex else "float64"
 
 
 def _are_weak(value: Nested, array: Array) -> bool:
@@ -289,10 +306,7 @@ def _is_exact(array: Array) -> bool:
 def _unrounded(value: Nested, array: Array) -> Array:
     """Return the array of numbers for which NumPy's choice is `array`, with no integer rounded.
 
-    Raises
-    ------
-    BadRequestError
-        No dtype holds all of them exactly.
+    If no dtype holds all of them exactly, it is one of objects.
     """
     import numpy as np
 
@@ -308,12 +322,9 @@ def _unrounded(value: Nested, array: Array) -> Array:
         array = _rounded(leaves).reshape(array.shape)
     for leaf, number in zip(leaves, array.reshape(-1).tolist(), strict=True):
         if isinstance(leaf, (int, np.integer)) and int(leaf) != number:
-            msg = (
-                f"no dtype holds all numbers of this {type(value).__name__} exactly: as "
-                f"{array.dtype.name}, {_shortened(int(leaf))} would be "
-                "rounded. Make it a float first, or an array of the dtype that you want."
-            )
-            raise BadRequestError(msg)
+            objects = np.empty(len(leaves), object)
+            objects[:] = leaves
+            return objects.reshape(array.shape)
     return array
 
 
