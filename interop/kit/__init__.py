@@ -8,6 +8,9 @@ NumPy only inside functions.
 from __future__ import annotations
 
 from interop._model.spec import cast_dtypes
+from interop.kit.array_tables import (
+    array_columns,
+)
 from interop.kit.arrays import (
     COMPLEX,
     COPY,
@@ -22,6 +25,7 @@ from interop.kit.arrays import (
     dtype_name,
     extent,
     extents,
+    extents_of_all,
     memory_traits,
     null_number,
     overlaps,
@@ -132,6 +136,7 @@ __all__ = [
     "MemoryAt",
     "address",
     "are_numbered",
+    "array_columns",
     "buffer_extents",
     "cast_decimals",
     "cast_digits",
@@ -152,6 +157,7 @@ __all__ = [
     "export",
     "extent",
     "extents",
+    "extents_of_all",
     "fetch_staged",
     "idle_cores",
     "inspect_once",

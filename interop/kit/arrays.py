@@ -135,6 +135,25 @@ def extents(arrays: Iterable[Any]) -> tuple[tuple[int, int], ...]:
     )
 
 
+def extents_of_all(
+    parts: Iterable[tuple[tuple[int, int], ...]],
+) -> tuple[tuple[int, int], ...]:
+    """Return the extents of all parts of a value together; () if those of one are unknown.
+
+    Parameters
+    ----------
+    parts : iterable of tuple
+        The extents of each, such as of the columns of a table.
+
+    Returns
+    -------
+    tuple of tuple of int
+        As of `extents`.
+    """
+    columns = [*parts]
+    return tuple(extent for column in columns for extent in column) if all(columns) else ()
+
+
 def unlocked(array: Any) -> Any:
     """Return a writable array over the memory of one that may be flagged read-only.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from interop._model.dtype import DTYPES, preserves
+from interop._model.spec import cast_dtypes
 from interop._model.typing import Value
 from interop.errors import Declined, RefusedError
 
@@ -139,6 +140,27 @@ class ColumnReader:
         for place, (_, column) in enumerate(self.columns(table)):
             self._mask(column, mask[:, place])
         return np.ma.MaskedArray(numbers, mask=mask)
+
+    def cast_columns(
+        self, table: Value, cast: Callable[..., Value], columns: Mapping[str, str]
+    ) -> list[Value]:
+        """Return the columns of a table, of which those of some dtypes have others.
+
+        Parameters
+        ----------
+        table : table
+        cast : callable
+            ``cast(column, dtype=name)`` returns a column cast as NumPy casts, with the same nulls.
+        columns : mapping of str to str
+            The dtypes that those of some dtypes get, as of `CastColumns`.
+
+        Returns
+        -------
+        list
+        """
+        pairs = [(column, self.dtype(column)) for _, column in self.columns(table)]
+        casts = cast_dtypes({own for _, own in pairs if own in {*DTYPES, "untyped"}}, columns)
+        return [cast(column, dtype=casts[own]) if own in casts else column for column, own in pairs]
 
     def _dtype_of_numbers(self, column: Value) -> str:
         dtype = self.numbers(column).dtype

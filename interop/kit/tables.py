@@ -10,12 +10,12 @@ from interop._model.conversion import Conversion, Cost
 from interop._model.dtype import DTYPES
 from interop._model.extension import Declaration
 from interop._model.format import Format, Labels, Samples, package
-from interop._model.spec import COLUMN_TRAITS, MEMORY_TRAITS, Spec, cast_dtypes, make_spec
+from interop._model.spec import COLUMN_TRAITS, MEMORY_TRAITS, Spec, make_spec
 from interop._model.typing import Value
 from interop._model.unary import Cast, CastColumns, Copy
 from interop.errors import Declined
 
-from .arrays import COPY, EMPTY, INTEGERS, REALS, extents, memory_traits
+from .arrays import COPY, EMPTY, INTEGERS, REALS, extents, extents_of_all, memory_traits
 from .column_reader import ColumnReader
 from .columns import (
     ANY_DTYPES,
@@ -289,8 +289,7 @@ class _Maker:
 
     def memory_of_table(self, table: Value) -> tuple[tuple[int, int], ...]:
         """Return the addresses and lengths of the memory of all columns; () if one is unknown."""
-        columns = [self.memory(column) for _, column in self._reader.columns(table)]
-        return tuple(extent for column in columns for extent in column) if all(columns) else ()
+        return extents_of_all(self.memory(column) for _, column in self._reader.columns(table))
 
     def are_named(self, table: Value) -> bool:
         """Tell whether columns have names other than their numbers."""
@@ -336,14 +335,9 @@ class _Maker:
 
     def cast_columns(self, table: Value, *, columns: Mapping[str, str]) -> Value:
         """Return a table whose columns of some dtypes have others."""
-        own = {name: self._reader.dtype(column) for name, column in self._reader.columns(table)}
-        casts = cast_dtypes({dtype for dtype in own.values() if dtype in DTYPES}, columns)
-        return self._make_table(
-            {
-                name: self.cast(column, dtype=casts[own[name]]) if own[name] in casts else column
-                for name, column in self._reader.columns(table)
-            }
-        )
+        names = [name for name, _ in self._reader.columns(table)]
+        cast = self._reader.cast_columns(table, self.cast, columns)
+        return self._make_table(dict(zip(names, cast, strict=True)))
 
     # ------------------------------------------------------------------ samples
 

@@ -32,6 +32,7 @@ ARRAYS: dict[str, np.ndarray[Any, Any]] = {
     },
     "days": np.array(["2020-01-01", "NaT"], "M8[D]"),
     "reversed dates": np.arange(6).astype("M8[ns]")[::-2],
+    "swapped dates": np.array([3, "NaT"], ">M8[ns]"),
     "no dates": np.array([], "M8[us]"),
 }
 CONSTRUCTORS: dict[str, Callable[[Any], Any]] = {
@@ -47,6 +48,11 @@ OTHERWISE: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("pandas.series", "StringDType"): lambda x: pd.Series(x, dtype="str"),
     ("pandas.series", "StringDType with nulls"): lambda x: pd.Series(x, dtype="str"),
     **{
+        (target, "swapped dates"): lambda x, make=make: make(x.astype("<M8[ns]"))
+        for target, make in CONSTRUCTORS.items()
+    },
+    ("pyarrow", "swapped text"): lambda x: pa.array(x.astype("<U2")),
+    **{
         ("polars.series", f"{kind} in {unit}"): lambda x, kind=kind: pl.Series(
             x.astype(f"{kind}8[ms]")
         )
@@ -55,7 +61,12 @@ OTHERWISE: dict[tuple[str, str], Callable[[Any], Any]] = {
     },
 }
 #: What a library does not have in the bits of NumPy's.
-REFUSED = {("pyarrow", "M in h"), ("pyarrow", "m in h"), ("pyarrow", "swapped text")}
+REFUSED = {
+    ("pyarrow", "M in h"),
+    ("pyarrow", "m in h"),
+    ("xarray.dataarray", "swapped dates"),
+    ("xarray.variable", "swapped dates"),
+}
 
 
 def same(value: Any, other: Any) -> bool:

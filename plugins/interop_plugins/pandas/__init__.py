@@ -267,10 +267,6 @@ def _masks() -> Iterable[Conversion]:
     numbers = (INTEGERS | REALS | {"bool"}) - {"float16"}
     back = partial(Conversion, "numpy.ma", requires=_MASKED, takes=_COMPUTABLE, dtypes=numbers)
     yield back("pandas.series", tables.from_masked, cost=Cost(2e-5))
-    rows = _SCATTERED | {"block_columns", "byte_columns"}
-    yield back(
-        "pandas.dataframe", tables.frame_from_masked, effects=COPY, adds=rows, cost=Cost(2e-3)
-    )
 
 
 def _vectors_to_arrow() -> Iterable[Conversion]:

@@ -157,11 +157,13 @@ def copy_rows(vector: Vector) -> Vector:
 
 def cast_series(series: pd.Series, *, dtype: str) -> pd.Series:
     """Return a Series of another dtype with the same labels and nulls, cast as NumPy casts."""
-    cast = series._constructor(cast_array(storage(series), dtype), index=series.index, copy=False)
+    cast = series._constructor(
+        cast_array(storage(series), dtype=dtype), index=series.index, copy=False
+    )
     return cast.__finalize__(series)
 
 
-def cast_array(array: Storage, dtype: str) -> Storage:
+def cast_array(array: Storage, *, dtype: str) -> Storage:
     """Return the numbers of an array in another dtype, with the same nulls.
 
     Those with nulls are nullable, as pandas has them, or are Arrow's.

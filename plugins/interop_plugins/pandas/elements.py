@@ -1,4 +1,4 @@
-"""Text and dates between pandas and NumPy, by the constructors of both."""
+"""Text, dates and columns between pandas and NumPy, by the constructors of both."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import Declined
-from interop.kit import COPY, text_elements
+from interop.kit import COPY, INTEGERS, REALS, array_columns
 from interop.plugin import MEMORY_TRAITS, Conversion, Cost
 
+from .arrays import nullable
 from .describe import LAYOUT
 
 if TYPE_CHECKING:
@@ -19,31 +20,29 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 _NOT_NUMBERS = frozenset({"not_numbers"})
+_KINDS = ("datetime", "timedelta")
 #: The units that pandas has, for which it shares NumPy's memory, and those that it multiplies.
-_DATES = frozenset(
-    f"{kind}64[{unit}]$" for kind in ("datetime", "timedelta") for unit in ("s", "ms", "us", "ns")
-)
-_LONG_DATES = frozenset(
-    f"{kind}64[{unit}]$" for kind in ("datetime", "timedelta") for unit in ("m", "h", "D")
-)
-_TEXTS = frozenset({"<U", ">U", "|S", "StringDType("})
+_DATES = frozenset(f"{kind}64[{unit}]$" for kind in _KINDS for unit in ("s", "ms", "us", "ns"))
+_LONG_DATES = frozenset(f"{kind}64[{unit}]$" for kind in _KINDS for unit in ("m", "h", "D"))
 
 
 def conversions() -> Iterable[Conversion]:
     """Yield the conversions of text and dates from NumPy and to it."""
-    make = partial(Conversion, "numpy", target="pandas.series", function=to_series)
-    make = partial(make, adds=_NOT_NUMBERS, ndims={1})
-    taken = MEMORY_TRAITS - {"byteswapped", "unaligned"}
-    yield make(dtypes=_DATES, takes=taken, cost=Cost(1e-5), name="share_dates")
-    copy = partial(make, effects=COPY, takes=MEMORY_TRAITS - {"unaligned"}, cost=Cost(3e-5, 2e8))
-    yield copy(dtypes=_LONG_DATES, takes=taken, name="dates_to_series")
-    yield copy(dtypes=_TEXTS, name="text_to_series")
-    objects = partial(copy, function=objects_to_series, takes=MEMORY_TRAITS | _NOT_NUMBERS)
-    yield objects(dtypes=frozenset({"object$"}), name="objects_to_series")
-    kinds = frozenset({"block_columns", "second_columns", "large_text_columns", "object_columns"})
-    adds = _NOT_NUMBERS | kinds
-    frame = partial(copy, target="pandas.dataframe", function=to_frame, adds=adds, ndims={2})
-    yield frame(dtypes=_DATES | _LONG_DATES | _TEXTS, name="elements_to_frame")
+    yield from array_columns(
+        "pandas.series",
+        "pandas.dataframe",
+        numbers=nullable,
+        elements=to_series,
+        texts="pandas:Series",
+        columns=to_frame,
+        held=(INTEGERS | REALS | {"bool"}) - {"float16"},
+        dates=_DATES | _LONG_DATES,
+        shared=_DATES,
+        shareable=MEMORY_TRAITS - {"byteswapped", "unaligned"},
+        bits={"block_columns", "byte_columns"},
+        kinds={"block_columns", "second_columns", "large_text_columns", "object_columns"},
+        cost=Cost(2e-3),
+    )
     for name in ("series", "index", "array"):
         back = partial(Conversion, f"pandas.{name}", "numpy", takes=LAYOUT | _NOT_NUMBERS)
         yield back(
@@ -77,19 +76,11 @@ def to_series(array: Array) -> pd.Series:
     return pd.Series(array, dtype="str" if array.dtype.kind == "T" else object)
 
 
-def objects_to_series(array: Array) -> pd.Series:
-    """Return a Series of text or bytes, some of which may be missing."""
+def to_frame(columns: dict[int, Any], rows: int) -> pd.DataFrame:
+    """Return a DataFrame of columns."""
     import pandas as pd
 
-    return pd.Series(text_elements(array))
-
-
-def to_frame(array: Array) -> pd.DataFrame:
-    """Return a DataFrame of text, bytes or dates, column by column."""
-    import pandas as pd
-
-    columns = range(array.shape[1])
-    return pd.DataFrame({n: to_series(array[:, n].copy()) for n in columns}, copy=False)
+    return pd.DataFrame(columns, index=range(rows), copy=False)
 
 
 def dates_to_numpy(vector: Any) -> Array:

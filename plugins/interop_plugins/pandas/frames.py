@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.kit import cast_dtypes, extents
+from interop.kit import extents, extents_of_all
 from interop.plugin import Declined
 
 from .arrays import cast_array, copy_array, storage_memory, to_numpy
-from .columns import dtype_of, stored
+from .columns import READER, stored
 from .describe import (
     column_arrays,
     inspect_frame,
@@ -96,13 +96,7 @@ def cast_columns(frame: pd.DataFrame, *, columns: Mapping[str, str]) -> pd.DataF
     """
     import pandas as pd
 
-    arrays = list(frame._iter_column_arrays())
-    dtypes = [*map(dtype_of, arrays)]
-    columns = cast_dtypes({*dtypes} - {""}, columns)
-    arrays = [
-        cast_array(array, columns[own]) if own in columns else array
-        for array, own in zip(arrays, dtypes, strict=True)
-    ]
+    arrays = READER.cast_columns(frame, cast_array, columns)
     cast = pd.DataFrame(dict(enumerate(arrays)), index=frame.index, copy=False)
     cast.columns = frame.columns
     return cast.__finalize__(frame)
@@ -115,5 +109,4 @@ def frame_memory(frame: pd.DataFrame) -> tuple[tuple[int, int], ...]:
     block = single_block(frame)
     if isinstance(block, np.ndarray) and number_name(block.dtype):
         return extents((block,))
-    columns = [storage_memory(array) for array in column_arrays(frame)]
-    return tuple(extent for column in columns for extent in column) if all(columns) else ()
+    return extents_of_all(map(storage_memory, column_arrays(frame)))

@@ -306,20 +306,8 @@ def to_masked(vector: Vector) -> np.ma.MaskedArray[Any, Any]:
 
 def from_masked(masked: np.ma.MaskedArray[Any, Any]) -> pd.Series:
     """Return a masked array as a nullable Series over its numbers and its mask."""
-    import pandas as pd
-
-    return pd.Series(_nullable_of(masked), copy=False)
-
-
-def frame_from_masked(masked: np.ma.MaskedArray[Any, Any]) -> pd.DataFrame:
-    """Return a copy of a masked array as nullable columns, each of which is a block."""
-    import pandas as pd
-
-    columns = {place: _nullable_of(masked[:, place].copy()) for place in range(masked.shape[1])}
-    return pd.DataFrame(columns, copy=False)
-
-
-def _nullable_of(masked: np.ma.MaskedArray[Any, Any]) -> Storage:
     import numpy as np
+    import pandas as pd
 
-    return nullable(np.ma.getdata(masked, subok=False), np.ma.getmaskarray(masked))
+    numbers, nulls = np.ma.getdata(masked, subok=False), np.ma.getmaskarray(masked)
+    return pd.Series(nullable(numbers, nulls), copy=False)

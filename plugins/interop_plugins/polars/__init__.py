@@ -300,13 +300,6 @@ def _from_numpy() -> Iterable[Conversion]:
         cost=Cost(5e-6, 2e10),
         name="to_bits",
     )
-    frame = partial(copy, "polars.dataframe", dense.to_frame, cost=_COLUMNS)
-    yield frame(dtypes=SHARED, adds=_IMMUTABLE | _FORTRAN)
-    bits = _IMMUTABLE | _SCATTERED | {"bit_columns"}
-    yield frame(dtypes=_BOOL, adds=bits, name="to_frame_of_bits")
-    masked = partial(Conversion, "numpy.ma", "polars.dataframe", dense.frame_from_masked)
-    masked = partial(masked, requires=_MASKED, takes=MEMORY_TRAITS - {"byteswapped"})
-    yield masked(dtypes=_DTYPES, effects=COPY, adds=bits, cost=_COLUMNS)
 
 
 def _series_casts() -> Iterable[Conversion]:

@@ -54,49 +54,6 @@ def to_series(array: Array) -> pl.Series:
     return pl.Series(array)
 
 
-def to_frame(array: Array) -> pl.DataFrame:
-    """Return a DataFrame with a copy of an array; each column is one block."""
-    import numpy as np
-
-    block = np.array(np.asarray(array).T, order="C", copy=True)
-    return _frame(block.T, [f"column_{n}" for n in range(array.shape[1])])
-
-
-def frame_from_masked(masked: Any) -> pl.DataFrame:
-    """Return a DataFrame with a copy of a masked array, with nulls in masked places."""
-    import numpy as np
-    import polars as pl
-
-    frame = to_frame(np.ma.getdata(masked, subok=False))
-    mask = to_frame(np.ma.getmaskarray(masked))
-    columns = zip(frame.iter_columns(), mask.iter_columns(), strict=True)
-    return pl.DataFrame([column.set(nulls, None) for column, nulls in columns])
-
-
-def _frame(columns: Array, names: list[str]) -> pl.DataFrame:
-    """Return a DataFrame over the memory of the columns of an array."""
-    import polars as pl
-
-    if not names:
-        return _rows(columns.shape[0])
-    return pl.DataFrame([pl.Series(n, c) for n, c in zip(names, columns.T, strict=True)])
-
-
-def _rows(height: int) -> pl.DataFrame:
-    """Return a DataFrame without columns."""
-    import polars as pl
-
-    try:
-        return pl.DataFrame(height=height)
-    except TypeError as error:
-        if height:
-            msg = f"polars {pl.__version__} has no rows without columns"
-            raise Declined(msg) from error
-        return pl.DataFrame()
-    except pl.exceptions.ComputeError as error:  # polars counts rows in 32 bits
-        raise Declined(str(error)) from error
-
-
 def lists_of(array: Array) -> pl.Series:
     """Return the rows of an array as lists, to try conversions out."""
     import polars as pl

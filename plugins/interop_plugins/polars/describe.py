@@ -16,6 +16,7 @@ from interop.kit import (
     buffer_extents,
     common_dtype,
     extents,
+    extents_of_all,
     kinds_of_type,
     words_of_columns,
 )
@@ -343,5 +344,4 @@ def _has_own_memory(dtype: pl.DataType) -> bool:
 
 def frame_memory(frame: pl.DataFrame) -> Extents:
     """Return the addresses and lengths of the memory of a DataFrame; () if one is unknown."""
-    columns = [memory(column) for column in frame.iter_columns()]
-    return tuple(extent for column in columns for extent in column) if all(columns) else ()
+    return extents_of_all(map(memory, frame.iter_columns()))

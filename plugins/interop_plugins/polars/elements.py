@@ -1,13 +1,14 @@
-"""Text and dates between polars and NumPy, by the constructors of both."""
+"""Text, dates and columns between polars and NumPy, by the constructors of both."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.kit import COPY, text_elements
-from interop.plugin import MEMORY_TRAITS, Conversion, Cost, Declined
+from interop.kit import COPY, array_columns
+from interop.plugin import Conversion, Cost, Declined
+
+from .describe import SHARED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,25 +18,30 @@ if TYPE_CHECKING:
 
 _NO_UNIT = "Polars has no unit for all of its dates"
 
-_IMMUTABLE, _NOT_NUMBERS = frozenset({"immutable"}), frozenset({"not_numbers"})
+_NOT_NUMBERS = frozenset({"not_numbers"})
 #: The traits of Series of text and dates.
-_CARRIED = _IMMUTABLE | _NOT_NUMBERS | {"masked", "scattered", "untyped"}
+_CARRIED = _NOT_NUMBERS | {"immutable", "masked", "scattered", "untyped"}
 
 
 def conversions() -> Iterable[Conversion]:
     """Yield the conversions of text and dates from NumPy, and to it."""
     units, kinds = ("ms", "us", "ns"), ("datetime", "timedelta")
     dates = {f"{kind}64[{unit}]$" for kind in kinds for unit in (*units, "s", "m", "h")}
-    dates.add("datetime64[D]$")
-    make = partial(Conversion, "numpy", takes=MEMORY_TRAITS - {"unaligned"}, effects=COPY)
-    make = partial(make, dtypes=dates | {"<U", ">U", "|S", "StringDType("}, cost=Cost(2e-5, 2e8))
-    adds = _IMMUTABLE | _NOT_NUMBERS
-    vector = partial(make, target="polars.series", adds=adds, ndims=frozenset({1}))
-    yield vector(function=elements_to_series)
-    objects, takes = frozenset({"object$"}), MEMORY_TRAITS | _NOT_NUMBERS
-    yield vector(function=objects_to_series, dtypes=objects, takes=takes)
-    adds |= {"view_columns", "block_columns"}
-    yield make("polars.dataframe", elements_to_frame, adds=adds, ndims=frozenset({2}))
+    yield from array_columns(
+        "polars.series",
+        "polars.dataframe",
+        numbers=with_nulls,
+        elements=elements_to_series,
+        texts="polars:Series",
+        columns=to_frame,
+        held=SHARED | {"bool"},
+        dates=dates | {"datetime64[D]$"},
+        adds={"immutable"},
+        layout={"noncontiguous", "fortran"},
+        bits={"bit_columns"},
+        kinds={"view_columns", "block_columns"},
+        cost=Cost(3e-5, 8e8),
+    )
     yield Conversion(
         "polars.series",
         "numpy",
@@ -67,9 +73,8 @@ def elements_to_series(array: Array) -> pl.Series:
         if not ((fine.astype(array.dtype) == array) | np.isnat(array)).all():
             raise Declined(_NO_UNIT)
         array = fine
-    native = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     try:
-        series = pl.Series(native)
+        series = pl.Series(array)
     except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
         raise Declined(str(error)) from error
     if is_date and series.null_count() != np.count_nonzero(np.isnat(array)):
@@ -77,19 +82,29 @@ def elements_to_series(array: Array) -> pl.Series:
     return series
 
 
-def objects_to_series(array: Array) -> pl.Series:
-    """Return a Series of text or bytes, with nulls for what is missing."""
+def with_nulls(array: Array, nulls: Array | None) -> pl.Series:
+    """Return a Series over numbers, with nulls in some places."""
     import polars as pl
 
-    return pl.Series(text_elements(array))
+    series = pl.Series(array)
+    return series if nulls is None else series.set(pl.Series(nulls), None)
 
 
-def elements_to_frame(array: Array) -> pl.DataFrame:
-    """Return a DataFrame of text, bytes or dates, column by column."""
+def to_frame(columns: dict[int, pl.Series], rows: int) -> pl.DataFrame:
+    """Return a DataFrame of columns, or one of rows alone."""
     import polars as pl
 
-    columns = range(array.shape[1])
-    return pl.DataFrame({f"column_{n}": elements_to_series(array[:, n].copy()) for n in columns})
+    if columns:
+        return pl.DataFrame({f"column_{n}": column for n, column in columns.items()})
+    try:
+        return pl.DataFrame(height=rows)
+    except TypeError as error:
+        if rows:
+            msg = f"polars {pl.__version__} has no rows without columns"
+            raise Declined(msg) from error
+        return pl.DataFrame()
+    except pl.exceptions.ComputeError as error:  # polars counts rows in 32 bits
+        raise Declined(str(error)) from error
 
 
 def elements_to_numpy(series: pl.Series) -> Array:

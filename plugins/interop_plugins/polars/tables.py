@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from interop.kit import cast_dtypes
 from interop.plugin import Declined
 
 from .columns import READER
@@ -194,28 +193,14 @@ def cast_columns(frame: pl.DataFrame, *, columns: Mapping[str, str]) -> pl.DataF
 
     The others are those of the frame. Nulls stay nulls.
     """
-    import polars as pl
+    return frame.with_columns(READER.cast_columns(frame, _cast, columns))
 
-    casts: list[pl.Expr | pl.Series] = []
-    dtypes = {dtype: own_name(dtype) for dtype in frame.dtypes}
-    columns = cast_dtypes({*dtypes.values()} - {""}, columns)
-    for dtype, own in dtypes.items():
-        if (new := columns.get(own)) is None:
-            continue
-        if own == "untyped" or (own.startswith("float") and not new.startswith("float")):
-            # Which integer a float becomes is NumPy's to say.
-            chosen = frame.select(pl.col(dtype)).iter_columns()
-            casts += [recast(column, dtype=new) for column in chosen]
-        else:
-            to: dict[str, Any] = {
-                "dtype": polars_dtype(new),
-                "strict": False,
-                "wrap_numerical": True,
-            }
-            names = frame.select(pl.col(dtype)).columns
-            # A cast alone would share the bitmap, and `is_not_null` as well.
-            casts += [
-                pl.when(pl.col(name).is_null().not_()).then(pl.col(name).cast(**to))
-                for name in names
-            ]
-    return frame.with_columns(casts)
+
+def _cast(series: pl.Series, *, dtype: str) -> pl.Series:
+    """Return a column of the same name and nulls, cast as NumPy casts; it may lie in chunks."""
+    own = own_name(series.dtype)
+    # Which integer a float becomes, and which number a decimal, is NumPy's to say.
+    is_numpys = own.startswith("float") and not dtype.startswith("float")
+    if is_numpys or own == "untyped" or series.null_count():
+        return recast(series, dtype=dtype)
+    return series.cast(polars_dtype(dtype), strict=False, wrap_numerical=True)

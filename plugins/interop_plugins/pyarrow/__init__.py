@@ -440,26 +440,6 @@ def _from_numpy() -> Iterable[Conversion]:
         yield make(dtypes=NUMBERS, takes=_BLOCK, cost=Cost(2e-6), fast_path=fast_path)
         cost = Cost(3e-6, 7e10)
         yield make(dtypes=_BOOL, takes=MEMORY_TRAITS, effects=COPY, cost=cost, name="pack_bits")
-    table = partial(Conversion, "numpy", "pyarrow.table", tables.from_array, ndims={2})
-    table = partial(
-        table, takes=MEMORY_TRAITS - {"byteswapped"}, effects=COPY, cost=Cost(2e-5, 1e9)
-    )
-    yield table(dtypes=NUMBERS, adds=_IMMUTABLE | _SCATTERED, name="array_to_table")
-    bits = _IMMUTABLE | _SCATTERED | {"bit_columns"}
-    yield table(dtypes=_BOOL, adds=bits, name="bools_to_table")
-    yield Conversion(
-        "numpy.ma",
-        "pyarrow.table",
-        tables.from_masked,
-        takes=MEMORY_TRAITS - {"byteswapped"},
-        requires=_MASKED,
-        dtypes=NUMBERS | _BOOL,
-        ndims={2},
-        adds=bits,
-        effects=COPY,
-        cost=Cost(2e-5, 1e9),
-        name="masked_to_table",
-    )
     for source in ("numpy", "numpy.ma"):
         make = partial(Conversion, source, "pyarrow", requires=_MASKED, effects=COPY)
         # The numbers are shared, and the mask is packed into bits.

@@ -14,14 +14,13 @@ from interop.kit import (
     REALS,
     ColumnReader,
     are_numbered,
-    cast_dtypes,
     common_dtype,
     copied_columns,
     kinds_of_column,
 )
 from interop.plugin import Spec, itemsize
 
-from .dense import cast_decimals, cast_with_nulls, flat_array, null_places, to_numpy
+from .dense import cast_decimals, cast_with_nulls, null_places, to_numpy
 from .describe import device, memory, memory_of_chunks
 from .dtypes import DTYPES, NUMBERS, arrow_type, dtype_name, number_types, traits_of
 from .lists import describe_chunks
@@ -56,19 +55,24 @@ def cast_columns(table: pa.Table, *, columns: Mapping[str, str]) -> pa.Table:
 
     The others are those of the table. Nulls stay nulls.
     """
+    import pyarrow as pa
+
+    arrays = READER.cast_columns(table, _cast, columns)
+    fields = [
+        field.with_type(array.type) for field, array in zip(table.schema, arrays, strict=True)
+    ]
+    schema = pa.schema(fields, table.schema.metadata)
+    return pa.table(arrays, schema.with_metadata(_without_casts(schema)))
+
+
+def _cast(column: pa.Array | pa.ChunkedArray, *, dtype: str) -> pa.Array | pa.ChunkedArray:
+    """Return the numbers of a column in another dtype, with the same nulls."""
+    own = own_name(column.type)
     # Which integer a float becomes, and which number a decimal, is NumPy's to say.
-    schema = table.schema
-    dtypes = [own_name(type_) for type_ in schema.types]
-    columns = cast_dtypes({*dtypes} - {""}, columns)
-    for place, (field, own) in enumerate(zip(schema, dtypes, strict=True)):
-        if (new := columns.get(own)) is None:
-            continue
-        is_numpys = own.startswith("float") and not new.startswith("float")
-        if is_numpys or own == "untyped" or "float16" in {own, new}:
-            cast = cast_with_nulls(_combined(table.column(place)), dtype=new)
-            table = table.set_column(place, field.with_type(cast.type), cast)
-        schema = schema.set(place, field.with_type(arrow_type(new)))
-    return table.cast(schema, safe=False).replace_schema_metadata(_without_casts(schema))
+    is_numpys = own.startswith("float") and not dtype.startswith("float")
+    if is_numpys or own == "untyped" or "float16" in {own, dtype}:
+        return cast_with_nulls(_combined(column), dtype=dtype)
+    return column.cast(arrow_type(dtype), safe=False)
 
 
 def own_name(type_: pa.DataType) -> str:
@@ -106,31 +110,6 @@ def copy(table: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     return copied_columns(pa, table)
-
-
-def from_array(array: Array) -> pa.Table:
-    """Return a table with a copy of an array, whose columns are named by their numbers."""
-    import numpy as np
-    import pyarrow as pa
-
-    if not array.shape[1]:
-        msg = "a table without columns has no rows and no dtype"
-        raise Declined(msg)
-    columns = [flat_array(np.array(column)) for column in np.asarray(array).T]
-    return pa.table(columns, names=[str(place) for place in range(len(columns))])
-
-
-def from_masked(masked: np.ma.MaskedArray[Any, Any]) -> pa.Table:
-    """Return a table with a copy of a masked array, whose columns have nulls in masked places."""
-    import numpy as np
-    import pyarrow as pa
-
-    mask = np.ma.getmaskarray(masked)
-    columns = [
-        flat_array(np.array(column), nulls)
-        for column, nulls in zip(np.ma.getdata(masked, subok=False).T, mask.T, strict=True)
-    ]
-    return pa.table(columns, names=[str(place) for place in range(len(columns))])
 
 
 def from_stream(value: Any) -> pa.Table:
