@@ -167,7 +167,8 @@ def _joined(chunked: pa.ChunkedArray) -> Spec:
     first = specs[0]
     longest = [max(lengths) for lengths in zip(*(spec.shape for spec in specs), strict=True)]
     traits = frozenset().union(*(spec.traits for spec in specs)) | {"lists"}
-    if len({spec.shape[2:] for spec in specs if spec.shape[1]}) > 1:  # of others nobody can tell
+    # Of rows without elements nobody can tell.
+    if len({spec.shape[2:] for spec in specs if spec.shape[1:2] != (0,)}) > 1:
         traits |= {"lists_of_lists"}
     elif "nested" in traits or len({spec.shape[1:] for spec in specs}) > 1:
         traits |= {"nested"} | ({"hybrid"} if len(first.shape) > 2 else set())
