@@ -35,25 +35,18 @@ __all__ = [
     "check_dlpack",
 ]
 
-#: The module of each name. They are imported when they are used, because other processes, which
+#: The modules of these names. They are imported when a name is used, because other processes, which
 #: the command starts as well, import this package for no more than how to answer.
-_MODULES = {
-    "CHECKS": "_promises",
-    "Finding": "_report",
-    "LibraryFinding": "_libraries",
-    "LibraryReport": "_libraries",
-    "PluginTests": "_pytest",
-    "Report": "_report",
-    "check": "_check",
-    "check_dlpack": "_libraries",
-}
+_MODULES = ("_report", "_check", "_promises", "_libraries", "_pytest")
 
 
 def __getattr__(name: str) -> object:
     """Import a public name from its module."""
     from importlib import import_module
 
-    if name not in _MODULES:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    for module in _MODULES if name in __all__ else ():
+        names = vars(import_module(f".{module}", __name__))
+        if name in names:
+            return names[name]
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)

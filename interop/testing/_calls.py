@@ -68,7 +68,7 @@ class ConversionCase:
         self.label = conversion.conversion.label
         self.main = main
         self.notes = notes
-        self.truth = Truth(bench.interop)
+        self.truth = Truth(bench.interop, notes.reading)
         self.memory = Memory(bench.interop, self.truth)
         #: The traits and dtypes of the values on which it has been tried.
         self.tried: set[str] = set()

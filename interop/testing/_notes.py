@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from ._report import FAILED, NOT_EXERCISED, PASSED, Finding
 from ._sample import first_line
+
+#: The beginning of activities in which other conversions are at work than the one under test.
+READ_BY = "a value was read by "
 
 _RANK = {NOT_EXERCISED: 0, PASSED: 1, FAILED: 2}
 
@@ -22,7 +26,22 @@ class Notes:
 
     def __init__(self, checks: Iterable[str], tell: Callable[[str, str], None]) -> None:
         self._outcomes: dict[str, tuple[str, str]] = dict.fromkeys(checks, (NOT_EXERCISED, ""))
-        self.tell = tell
+        self._tell = tell
+        self._at = ("", "")
+
+    def tell(self, check: str, activity: str) -> None:
+        """Tell what is about to be done, which may end the process."""
+        self._at = check, activity
+        self._tell(check, activity)
+
+    @contextmanager
+    def reading(self, readers: str) -> Iterator[None]:
+        """Tell that some conversions read a result inside the block."""
+        self._tell(self._at[0], f"{READ_BY}{readers}")
+        try:
+            yield
+        finally:
+            self._tell(*self._at)
 
     def wants(self, check: str) -> bool:
         """Return whether a check is to be tried, and has not failed yet."""

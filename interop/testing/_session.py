@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ._notes import READ_BY
 from ._process import Worker, WorkerEnded
 from ._report import FAILED, NOT_EXERCISED, Finding
 from ._subject import Promise, Subject
@@ -87,7 +88,10 @@ class Session:
                 if check in fatal:
                     check = next(name for name in promise.checks if name not in fatal)
                 reason = f"{end} when {activity}"
-                fatal[check] = Finding(subject.name, promise.name, check, FAILED, reason)
+                # A reader that hangs is to blame where it is tried itself.
+                is_excused = end.status is None and activity.startswith(READ_BY)
+                outcome = NOT_EXERCISED if is_excused else FAILED
+                fatal[check] = Finding(subject.name, promise.name, check, outcome, reason)
                 if end.status is None:
                     self._patience = min(self._patience, _LESS_PATIENCE)
                 # What has hung once, or crashed twice, would do so in every other check, too.

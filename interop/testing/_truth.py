@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -155,10 +156,17 @@ class Truth:
     Parameters
     ----------
     interop : Interop
+    reading : callable, optional
+        ``reading(readers)``, a context in which other conversions read a value.
     """
 
-    def __init__(self, interop: Interop) -> None:
+    def __init__(
+        self,
+        interop: Interop,
+        reading: Callable[[str], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
         self._interop = interop
+        self._reading = reading
         self._registry = Inspection(interop).registry
         self.hub = hub(interop)
         self._misplaced: dict[str, bool] = {}
@@ -233,10 +241,12 @@ class Truth:
     def _by_conversion(self, value: Value) -> Reading | None:
         try:
             route = self._interop.plan(value, self.hub, allow=frozenset(EFFECTS))
-            array = _plain(route(value))
+            labels = tuple(step.label for step in route.steps)
+            with self._reading(" → ".join(labels)):
+                array = _plain(route(value))
         except REFUSALS:
             return None
-        return Reading(array, tuple(step.label for step in route.steps), route.effects)
+        return Reading(array, labels, route.effects)
 
     def _by_components(self, format_: Format, value: Value, spec: Spec) -> Array | None:
         """Compute a composite value from its components, by the definition of its layout."""
