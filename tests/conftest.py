@@ -15,6 +15,7 @@ import textwrap
 from collections.abc import Callable, Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -155,6 +156,47 @@ def empty() -> interop.Interop:
 def loaded() -> interop.Interop:
     """An instance of its own with the installed plugins."""
     return interop.Interop()
+
+
+@pytest.fixture
+def convert() -> Callable[..., Any]:
+    """`interop.convert` by every path, each of which comes to the same: the first result, or error.
+
+    It is called with nothing planned, twice more by what has been learnt, in a trace, and by a
+    converter. Type, spec, numbers and the sharing of memory are compared, and texts of errors.
+    """
+    from tests.inside import forget, shares_memory
+    from tests.properties.readers import read
+
+    mine = interop.Interop()
+
+    def outcome(call: Callable[[], Any], value: Any) -> tuple[Any, Any]:
+        try:
+            result = call()
+        except interop.InteropError as error:
+            return error, (type(error), str(error))
+        numbers = read(result)
+        memory = numbers.tolist() if numbers.dtype.hasobject else numbers.tobytes()
+        shared = shares_memory(value, result, mine)
+        return result, (type(result), mine.spec(result), numbers.dtype, memory, shared)
+
+    def run(value: Any, to: Any = None, **words: Any) -> Any:
+        def traced() -> Any:
+            with interop.trace():
+                return mine.convert(value, to, **words)
+
+        forget(mine)
+        calls = [lambda: mine.convert(value, to, **words)] * 3 + [traced]
+        if "out" not in words:
+            calls.append(lambda: mine.converter(to, **words)(value))
+        first, *others = [outcome(call, value) for call in calls]
+        for path, other in zip(("warm", "warm", "traced", "by a converter"), others, strict=False):
+            assert other[1] == first[1], path
+        if isinstance(first[0], interop.InteropError):
+            raise first[0]
+        return first[0]
+
+    return run
 
 
 #: Warnings are errors, but for a docstring of torchao's, which is compiled when it is first imported.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import interop
-from interop import Format, Interop, Parts, Spec
+from interop import Conversion, Cost, Format, Interop, Parts, Spec
 from interop.plugin import Components
 
 ROLES = {"values": "dtype", "indices": "index_dtype"}
@@ -220,6 +220,19 @@ def test_roles_that_are_always_copied_are_effects(loaded: Interop) -> None:
     assert loaded.plan(x, to="three").aliases is False
     with pytest.raises(interop.errors.RefusedError):
         loaded.convert(x, to="two", copy=False)
+
+
+@pytest.mark.parametrize(
+    ("copied", "shares"), [((), True), ({"values"}, True), ({"values", "indices"}, False)]
+)
+def test_a_declared_step_shares_no_role_that_its_source_makes_when_it_is_unpacked(
+    loaded: Interop, copied: Any, shares: bool
+) -> None:
+    """A step that copies in part shares only what both sides share, which may be nothing."""
+    loaded.register(sparse("one", components={"unpack_copies": copied}), sparse("two"))
+    facts: dict[str, Any] = {"effects": {"copy"}, "shares": True, "cost": Cost(1e-12)}
+    loaded.register(Conversion("one", "two", lambda x: x, **facts))
+    assert loaded.plan(describe(pair()), to="two").aliases is shares
 
 
 def _packed_anew(parts: Parts) -> Pair:

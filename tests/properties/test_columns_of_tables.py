@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -166,10 +167,14 @@ def shared(first: set[tuple[int, int]], second: set[tuple[int, int]]) -> set[tup
     return {b for b in second if any(a[0] < b[1] and b[0] < a[1] for a in first)}
 
 
-@together("target", TABLES)
-@together("source", [*TABLES, "pandas over arrow"])
-@together("layout", LAYOUTS)
-@together("kind", COLUMNS)
+def crossed() -> list[tuple[str, str, str, str]]:
+    """Return every column from library to library, in layouts that take turns."""
+    pairs = list(itertools.product([*TABLES, "pandas over arrow"], TABLES))
+    layouts = itertools.cycle(LAYOUTS)
+    return [(kind, next(layouts), *pair) for kind in COLUMNS for pair in pairs for _ in range(2)]
+
+
+@together("kind, layout, source, target", crossed())
 def test_columns_arrive_and_plans_and_receipts_say_what_is_shared(kind, layout, source, target):
     """Names and elements stay; a copy owns every buffer, and without one each is shared."""
     value = made(source, LAYOUTS[layout](COLUMNS[kind]))
@@ -256,18 +261,18 @@ def test_a_dtype_casts_each_column_of_numbers_as_numpy_does(own, new, nulls):
     is_defined = array >= 0 if is_cut else np.ones(6, np.bool_)
     if new in {"int8", "uint8"}:
         is_defined &= array <= np.iinfo(new).max
-    for source in TABLES:
+    turn = NUMBERS.index(own) + NUMBERS.index(new)
+    for number, source in enumerate(TABLES):
         value = interop.convert(table, to=source)
-        for target in TABLES:
-            result = interop.convert(value, to=target, dtype={own: new})
-            back = interop.convert(result, to="pyarrow.table")
-            assert back["s"].to_pylist() == [*"abcdef"]
-            assert back["other"].to_pylist() == [np.array(2**53 + 1).astype(new if own == "int64" else "i8").item()] * 6  # fmt: skip
-            column = back["x"]
-            assert interop.spec(column).dtype == new
-            assert [x is None for x in column.to_pylist()] == [*mask]
-            for number, other in zip(np.arange(6)[is_defined & ~mask], expected[is_defined & ~mask], strict=True):  # fmt: skip
-                assert column[int(number)].as_py() == other.item()
+        result = interop.convert(value, to=TABLES[(number + turn) % 3], dtype={own: new})
+        back = interop.convert(result, to="pyarrow.table")
+        assert back["s"].to_pylist() == [*"abcdef"]
+        assert back["other"].to_pylist() == [np.array(2**53 + 1).astype(new if own == "int64" else "i8").item()] * 6  # fmt: skip
+        column = back["x"]
+        assert interop.spec(column).dtype == new
+        assert [x is None for x in column.to_pylist()] == [*mask]
+        for place, other in zip(np.arange(6)[is_defined & ~mask], expected[is_defined & ~mask], strict=True):  # fmt: skip
+            assert column[int(place)].as_py() == other.item()
 
 
 @together("source", TABLES)

@@ -171,9 +171,13 @@ def threads(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize(
     ("sizes", "number", "threads"),
-    [(_SMALL, 230, 1), (_LARGE, 3, 1), (_LARGE, 3, 2)],
+    [
+        pytest.param(_SMALL, 50, 1, id="small"),
+        pytest.param(_SMALL, 230, 1, id="every pair", marks=pytest.mark.slow),
+        pytest.param(_LARGE, 3, 1, id="large, by one thread"),
+        pytest.param(_LARGE, 3, 2, id="large, by a team"),
+    ],
     indirect=["threads"],
-    ids=["small", "large, by one thread", "large, by a team"],
 )
 def test_lazy_bits_are_carried_out_before_a_cast(sizes: tuple[int, ...], number: int) -> None:
     """The bytes are those of the tensor that the bits stand for, whoever writes them, and where."""
