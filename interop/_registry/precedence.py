@@ -71,13 +71,18 @@ def without_conflicts(declared: Iterable[Declared]) -> tuple[list[Declared], lis
         latest.pop(_key(entry), None)  # a unary step has to come after its format
         latest[_key(entry)] = entry
     kept: list[Declared] = []
+    formats: set[int] = set()  # those that are kept, by identity
     owners: dict[str, Declared] = {}
     conflicts = []
     for entry in latest.values():
-        if not _is_whole(entry, kept):
+        if not _is_whole(entry, formats):
             continue
         places = [*_places(entry)]
-        rivals = {place: owners[place] for place in places if _is_of_others(entry, place, owners)}
+        rivals = {
+            place: owner
+            for place in places
+            if (owner := owners.get(place)) is not None and _are_of_two(owner, entry)
+        }
         lost = [place for place, rival in rivals.items() if not _replaces(entry, rival)]
         if lost:
             conflict = Conflict(min(lost), rivals[min(lost)], entry)
@@ -86,21 +91,26 @@ def without_conflicts(declared: Iterable[Declared]) -> tuple[list[Declared], lis
             continue
         if rivals:
             kept = _without(kept, entry, rivals.keys())
+            formats = _formats(kept)
             owners = {place: other for other in kept for place in _places(other)}
         kept.append(entry)
+        formats.add(id(entry.declaration))
         owners.update(dict.fromkeys(places, entry))
     return kept, conflicts
 
 
-def _is_whole(entry: Declared, kept: list[Declared]) -> bool:
+def _formats(kept: list[Declared]) -> set[int]:
+    return {id(entry.declaration) for entry in kept}
+
+
+def _is_whole(entry: Declared, kept: Set[int]) -> bool:
     """Return whether the format that a unary step is part of is kept; true of all other entries."""
-    part_of = entry.part_of
-    return part_of is None or any(other.declaration is part_of for other in reversed(kept))
+    return entry.part_of is None or id(entry.part_of) in kept
 
 
-def _is_of_others(entry: Declared, place: str, owners: dict[str, Declared]) -> bool:
-    owner = owners.get(place)
-    return owner is not None and owner.provenance.distribution != entry.provenance.distribution
+def _are_of_two(entry: Declared, other: Declared) -> bool:
+    """Return whether two declarations are of different distributions."""
+    return entry.provenance.distribution != other.provenance.distribution
 
 
 def _replaces(entry: Declared, other: Declared) -> bool:
@@ -118,7 +128,8 @@ def _without(kept: list[Declared], entry: Declared, places: Set[str]) -> list[De
     beside = [
         other for other in kept if not _replaces(entry, other) or places.isdisjoint(_places(other))
     ]
-    return [other for other in beside if _is_whole(other, beside)]
+    formats = _formats(beside)
+    return [other for other in beside if _is_whole(other, formats)]
 
 
 def replacements(declared: Iterable[Declared]) -> Iterator[str]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from interop._model.conversion import Conversion, Cost
-from interop._model.extension import Declaration, NoTrace
+from interop._model.effect import DERIVED, WRITING
+from interop._model.extension import Container, Declaration, NoTrace
 from interop._model.format import Format, package
 from interop._model.provenance import Provenance
 from interop._recognition.installed import importable
@@ -43,7 +44,7 @@ def try_plugin(bench: Bench, promise: Promise, notes: Notes) -> None:
 
 @check(PLUGIN, "the plugin loads beside all others, and its declarations are well-formed")
 def loading(case: PluginCase) -> str:
-    return _problem_of_repetition(case.bench)
+    return _problem_of_declarations(case.bench)
 
 
 @check(PLUGIN, "importing it and reading its declarations imports no framework")
@@ -75,8 +76,8 @@ def absence(case: PluginCase) -> str:
     return f"without {', '.join(sorted(required))} {problems[0]}" if problems else problem
 
 
-def _problem_of_repetition(bench: Bench) -> str:
-    """Say which declaration another of the plugin's repeats or overwrites; "" if none does."""
+def _problem_of_declarations(bench: Bench) -> str:
+    """Say which declaration contradicts itself, or repeats another; "" if none does."""
     subject = bench.subject
     origin = Provenance(subject.name, subject.distribution or subject.name, "")
     declared = declared_by(declarations_of(load_module(subject), origin), origin)
@@ -85,12 +86,33 @@ def _problem_of_repetition(bench: Bench) -> str:
     for entry in declared:
         what = entry.declaration
         name = name_of(entry) if isinstance(what, Conversion) else repr(what)
+        if problem := contradiction(what):
+            return f"{name} is declared with {problem}"
         if isinstance(what, Conversion):
             what = what._replace(cost=Cost(), name="")
         if id(entry) not in used or what in seen:
             return f"{name} is declared twice; leave one of them out"
         seen.append(what)
     return ""
+
+
+def contradiction(declaration: Declaration) -> str:
+    """Say what no declaration of its kind should say, though it can be planned with; or ""."""
+    if isinstance(declaration, Container) and package(declaration.requires) in _STANDARD:
+        return f"requires={declaration.requires!r}, which every program may have imported"
+    if isinstance(declaration, Conversion):
+        if derived := sorted(declaration.effects & DERIVED):
+            return (
+                f"the effect {derived[0]!r}, which follows from the specs of the values on the "
+                "way: interop adds it to every step that has it, so leave it out"
+            )
+        writes = declaration.effects & WRITING or "device" in declaration.changes
+        if declaration.shares is False and not writes:
+            return "shares=False and no effect that writes bytes"
+    return ""
+
+
+_STANDARD = sys.stdlib_module_names
 
 
 def _modules(format_: Format) -> set[str]:

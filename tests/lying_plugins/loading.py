@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, Protocol
 
-from interop.plugin import Conversion, Cost
+from interop.plugin import Container, Conversion, Cost
 from tests.lying_plugins import Caught, Liar, table
 from tests.lying_plugins.grid import Grid, changed, conversions, grid_format
 
@@ -95,6 +95,18 @@ LIARS = table(
         "Takes every class that has a length.",
         "the type collections.abc:Sized",
         types=_types("collections.abc:Sized"),
+    ),
+    _of_plugin(
+        "declares_what_follows",
+        "Declares an effect that follows from the specs.",
+        "the effect 'narrow', which follows from the specs of the values on the way",
+        lambda: [grid_format(), *changed("copy", effects={"copy", "narrow"})],
+    ),
+    _beside(
+        "opens_anything",
+        "Opens the containers of a module that every program may have imported.",
+        "requires='sys', which every program may have imported",
+        Container("sys", lambda value: None),
     ),
 )
 

@@ -141,10 +141,10 @@ def test_a_format_registered_twice_has_its_steps_once(empty: Interop) -> None:
     [
         (["copy"], r"format 'a' with unary=\['copy'\]"),
         (Copy(act), "format 'a' with unary=Conversion"),
-        ([Copy("act")], "format 'a' with unary.function='act'"),  # type: ignore[arg-type]
-        ([Copy(act, takes="grad")], "format 'a' with unary.takes='grad'"),  # type: ignore[arg-type]
+        ([Copy("act")], "conversion a → a with function='act'"),  # type: ignore[arg-type]
+        ([Copy(act, takes="grad")], "conversion a → a with takes='grad'"),  # type: ignore[arg-type]
         ([Cast(act, {"flaot32"})], "conversion a → a with the unknown dtype 'flaot32'"),
-        ([Drop("grad", act, "explode")], "conversion a → a with the effect 'explode'"),
+        ([Drop("grad", act, "explode")], "conversion a → a with the unknown word 'explode'"),
     ],
 )
 def test_malformed_steps_are_refused(empty: Interop, steps: Any, message: str) -> None:

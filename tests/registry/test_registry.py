@@ -98,7 +98,7 @@ def test_a_conversion_replaces_that_of_the_distribution_that_it_names() -> None:
 def test_all_or_nothing_is_registered() -> None:
     """One malformed declaration among good ones leaves the registry as it was."""
     registry = Registry()
-    with pytest.raises(interop.errors.PluginError, match="effect 'explode'"):
+    with pytest.raises(interop.errors.PluginError, match="word 'explode' in effects"):
         registry.register([toy("a"), copy("a", "a", effects=frozenset({"explode"}))])
     assert registry.formats == {}
     assert registry.conversions == ()

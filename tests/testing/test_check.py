@@ -7,16 +7,22 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import interop
-from interop import Interop
+from interop import Conversion, Format, Interop
+from interop._model.effect import DERIVED
+from interop._registry.validation import validated
+from interop.plugin import Container
 from interop.testing import CHECKS, Report, check
+from interop.testing._plugin import contradiction
 from interop.testing._promises import promises
 from interop.testing._session import Session
 from interop.testing._subject import Bench, subjects_of
 from interop.testing._table import TABLE
+from tests.cases import together
 from tests.testing.bundled import BUNDLED
 
 _EXPAND = "runs → numpy: expand"
@@ -164,6 +170,23 @@ def test_a_module_known_by_its_file_only(tmp_path: Path) -> None:
     # It does import something of its format's that is not its own: the module of the array's type.
     assert [finding.check for finding in report.failed] == ["imports"]
     assert "loading" in {finding.check for finding in report.of("passed")}
+
+
+@together(
+    "declaration, problem",
+    [
+        (Format("a", types=("b:C",)), ""),
+        (Container("sys", id), "requires='sys', which every program may have imported"),  # type: ignore[arg-type]
+        (Conversion("a", "b", id, shares=False), "shares=False and no effect that writes"),
+        (Conversion("a", "b", id, shares=False, effects={"copy"}), ""),
+        *((Conversion("a", "b", id, effects={name}), f"the effect {name!r}") for name in DERIVED),
+    ],
+)
+def test_declarations_that_contradict_themselves(declaration: Any, problem: str) -> None:
+    """What can be planned with, but no author should say, is found by the suite."""
+    found = contradiction(validated(declaration, "a plugin"))
+    assert problem in found
+    assert bool(problem) == bool(found)
 
 
 def test_progress_is_told() -> None:
