@@ -55,8 +55,8 @@ class Parts(NamedTuple):
         before the end; affine quantization ``codes``, ``scale`` and ``zero_point``, and
         perhaps ``bias``.
     facts : dict of str to object
-        Whatever else the layout needs: ``axis`` and ``block_size`` of a quantized array,
-        ``canonical`` of a sparse one.
+        Whatever else the layout needs: of a quantized array ``axis`` and ``block_size``, which
+        may be None, and ``dtype``, the name of that of its numbers; ``canonical`` of a sparse one.
     """
 
     shape: tuple[int, ...]

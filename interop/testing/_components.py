@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from interop._api.inspection import Inspection
 from interop._model.format import Format, Parts
 from interop._model.spec import MEMORY_TRAITS, Spec
+from interop._model.text import listed
 from interop._model.typing import Value
 from interop._recognition.installed import not_installed
 from interop.errors import Declined, InteropError, RefusedError
@@ -40,6 +41,8 @@ _DENSITIES = {12: 0.5, 80_000: 0.002}
 _FAR = {"int32": 70_000, "int64": 2**31 + 7}
 #: Traits of memory of which a library has to be told, lest it ends the process.
 _FATAL = frozenset({"readonly", "negative_strides"})
+#: What the formats of a layout read of each other, beside the arrays.
+_FACTS = {"affine": {"axis", "block_size", "dtype"}}
 #: The layouts whose values tell all their coordinates.
 SPARSE = frozenset({"coo", "csr", "csc", "bsr", "bsc"})
 
@@ -179,6 +182,8 @@ class CompositeSubject:
         unpack, components = f"unpack of {self._name} gives", self._components
         if parts.shape != spec.shape:
             return f"{unpack} the shape {parts.shape} for {spec.shape}"
+        if lacking := _FACTS.get(components.layout, set()) - parts.facts.keys():
+            return f"{unpack} no {listed(sorted(lacking))} among its facts"
         for role, array in parts.arrays.items():
             field = components.roles.get(role) or components.roles.get(role.partition("_")[0])
             if array is None:

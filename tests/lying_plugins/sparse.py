@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from interop.plugin import Conversion, Parts, Samples, Spec
+from interop.kit import memory_traits
+from interop.plugin import (
+    Components,
+    Conversion,
+    Declaration,
+    Format,
+    Parts,
+    Samples,
+    Spec,
+)
 from tests.lying_plugins import Caught, Liar, table
 from tests.lying_plugins.triples import (
+    LAYOUT,
     Triples,
     describe,
     filled,
@@ -280,8 +290,60 @@ def narrows_its_indices(dense: Any) -> Triples:
     return Triples(value.shape, *axes, value.numbers)
 
 
+# ---------------------------------------------------------------------- quantized
+
+
+class Coded:
+    """Codes under one scale."""
+
+    def __init__(self, codes: Any, scale: Any, zero_point: Any) -> None:
+        self.codes, self.scale, self.zero_point = codes, scale, zero_point
+
+
+def _describe_coded(value: Coded) -> Spec:
+    codes = value.codes
+    traits, nbytes = memory_traits(codes), codes.nbytes + 5
+    return Spec("coded", "float32", "cpu", codes.shape, traits, nbytes, code_dtype=codes.dtype.name)
+
+
+def _unpack_coded(value: Coded) -> Parts:
+    arrays = {"codes": value.codes, "scale": value.scale, "zero_point": value.zero_point}
+    return Parts(value.codes.shape, arrays)
+
+
+def _coded_format() -> list[Declaration]:
+    roles = {"codes": "code_dtype", "scale": "dtype", "zero_point": "code_dtype"}
+    components = Components(
+        layout="affine",
+        format="numpy",
+        roles=roles,
+        unpack=_unpack_coded,
+        pack=lambda parts: Coded(*(parts.arrays[role] for role in roles)),
+        code_dtypes={"int8", "uint8"},
+    )
+    return [
+        Format(
+            "coded",
+            types=(f"{__name__}:Coded",),
+            describe=_describe_coded,
+            dtypes={"float32"},
+            carries=LAYOUT,
+            components=components,
+        )
+    ]
+
+
 LIARS = table(
     globals(),
+    Liar(
+        "without_facts",
+        "Says nothing of the axis and the dtype of what it unpacks.",
+        Caught(
+            *("format coded", "components"),
+            "unpack of coded gives no axis, block_size, dtype among its facts",
+        ),
+        _coded_format,
+    ),
     Liar(
         "swaps_rows_and_columns",
         "Takes rows for columns, both when it unpacks and when it packs.",
