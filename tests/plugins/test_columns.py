@@ -1,8 +1,11 @@
-"""Columns of several dtypes, in whichever library, become an array of the dtype that holds them."""
+"""What pandas, Polars and PyArrow share: nulls, memory, refusals, and columns of several dtypes."""
 
 from __future__ import annotations
 
+import datetime as dt
+import inspect
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,7 @@ import interop
 from interop.errors import RefusedError
 from tests.cases import together
 from tests.plugins.values import distinct as numbers
+from tests.plugins.values import start
 
 HAS_FLOAT16 = hasattr(pl, "Float16")
 
@@ -160,3 +164,243 @@ def test_a_warm_call_refuses_to_drop_names(library: str, forbid: Any) -> None:
         assert mine.convert(unnamed, "numpy", forbid=forbid).tolist() == [[0.0, 0.0], [1.0, 1.0]]
     with pytest.raises(RefusedError):
         mine.convert(named, "numpy", forbid=forbid)
+
+
+# ---------------------------------------------------------------------- nulls
+
+PLAIN = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bool".split()
+#: The libraries' names of dtypes with nulls, and NumPy's of the numbers.
+NULLABLE: dict[str, dict[str, str]] = {
+    "pandas": {
+        "boolean": "bool",
+        "Int8": "int8",
+        "UInt16": "uint16",
+        "Int64": "int64",
+        "Float32": "float32",
+        "Float64": "float64",
+        "int8[pyarrow]": "int8",
+        "uint64[pyarrow]": "uint64",
+        "halffloat[pyarrow]": "float16",
+        "double[pyarrow]": "float64",
+        "bool[pyarrow]": "bool",
+    },
+    "polars": {name: name for name in PLAIN if HAS_FLOAT16 or name != "float16"},
+    "pyarrow": {name: name for name in PLAIN},
+}
+
+
+def nulled(library: str, name: str) -> list[Any]:
+    """Return a column with nulls in two places, as all that a library keeps one in."""
+    array, places = numbers(NULLABLE[library][name]), np.array([0, 1, 0, 0, 1, 0], bool)
+    if library == "polars":
+        series = pl.Series("s", array).zip_with(pl.Series(~places), pl.Series([None] * 6))
+        return [series, series.to_frame()]
+    if library == "pyarrow":
+        column = pa.array(array, mask=places)
+        parts = pa.chunked_array([column[:2], column[2:]])
+        return [column, parts, pa.table({"a": parts}), pa.record_batch({"a": column})]
+    # By take, for pandas before 3 cannot assign to elements of all these dtypes.
+    column = pd.Series(array).astype(name).reindex([0, -1, 2, 3, -1, 5]).array
+    index = [] if array.dtype == "float16" else [pd.Index(column)]  # which has no half floats
+    return [pd.Series(column), column, pd.Series(column).to_frame(), *index]
+
+
+@pytest.mark.parametrize("library", NULLABLE)
+@together("number", range(12))
+def test_nulls_are_refused_and_filled_on_request(library: str, number: int) -> None:
+    """Nulls are refused; if permitted, they become NaN, 0 or False in a copy that is exact."""
+    for name in [*NULLABLE[library]][number : number + 1]:
+        expected = numbers(NULLABLE[library][name])
+        expected[[1, 4]] = np.nan if expected.dtype.kind == "f" else 0
+        for value in nulled(library, name):
+            for target in ("numpy", "torch", "python"):
+                for keywords in ({}, {"copy": True}, {"dtype": "float64"}, {"allow": "narrow"}):
+                    match = r"drop_mask.*\n.*pass allow=\{'drop_mask'\}"
+                    with pytest.raises(RefusedError, match=match):
+                        interop.convert(value, to=target, **keywords)
+            result = interop.convert(value, to="numpy", allow={"drop_mask"})
+            assert (result.dtype, result.flags.writeable) == (expected.dtype, True)
+            assert result.reshape(-1).tobytes() == expected.tobytes()
+            assert "masked" in interop.spec(value).traits
+            assert interop.convert(value, to=interop.spec(value).format) is value
+
+
+@together("value", [make([1.0, float("nan")]) for make in (pd.Series, pl.Series, pa.array)])
+def test_nan_is_not_a_null(value: Any) -> None:
+    """NaN is a number like any other, and arrives without permission."""
+    assert "masked" not in interop.spec(value).traits
+    assert np.isnan(interop.convert(value, to="numpy")[1])
+
+
+@together("make", [pl.Series, pa.array])
+def test_nulls_in_lists_are_not_lost(make: Callable[..., Any]) -> None:
+    """Null elements are filled only if that is permitted, and null rows are refused."""
+    value = make([[1.0, None], [3.0, 4.0]])
+    with pytest.raises(RefusedError, match="drop_mask"):
+        interop.convert(value, to="numpy")
+    filled = interop.convert(value, to="numpy", allow="drop_mask")
+    assert np.array_equal(filled, [[1, np.nan], [3, 4]], equal_nan=True)
+    with pytest.raises(RefusedError, match=r"some of its rows are null.*drop_null"):
+        interop.convert(make([[1.0], None]), to="numpy", allow=("drop_mask", "pad"))
+
+
+# ---------------------------------------------------------------------- memory
+
+#: An only column in one block, as a table and by itself.
+ONLY: dict[str, Callable[[Any], tuple[Any, Any]]] = {
+    **{
+        f"pandas, {dtype}": lambda numbers, dtype=dtype: (
+            frame := pd.DataFrame({"a": pd.array(numbers, dtype=dtype)}, copy=False),
+            frame["a"],
+        )
+        for dtype in ("int64", "Int64", "Float32", "int64[pyarrow]", "double[pyarrow]")
+    },
+    "polars": lambda numbers: (frame := pl.DataFrame({"a": numbers}), frame["a"]),
+    "polars, slice": lambda numbers: (frame := pl.DataFrame({"a": [0, *numbers]})[1:], frame["a"]),
+    "pyarrow.table": lambda numbers: (table := pa.table({"a": numbers}), table["a"]),
+    "pyarrow.record_batch": lambda numbers: (batch := pa.record_batch({"a": pa.array(numbers)}), batch["a"]),
+}  # fmt: skip
+
+
+@together("kind", ONLY)
+def test_an_only_column_is_shared_like_one_by_itself(kind: str) -> None:
+    """A table of one column in one block is a matrix over its memory; a copy owns its own."""
+    table, column = ONLY[kind]([1, 2, 3])
+    result = interop.convert(table, to="numpy", copy=False)
+    assert (result.tolist(), result.flags.writeable) == ([[1], [2], [3]], False)
+    assert start(result) == start(interop.convert(column, to="numpy", copy=False))
+    assert interop.plan(table, to="numpy").aliases
+    for keywords in ({"copy": True}, {"dtype": "int16"}):
+        copied = interop.convert(table, to="numpy", **keywords)
+        assert (copied.tolist(), copied.flags.writeable) == (result.tolist(), True)
+        assert not np.shares_memory(copied, result)
+    if "Int" not in kind and "Float" not in kind and kind != "pandas, int64":
+        nulls, _ = ONLY[kind]([1, None, 3])
+        with pytest.raises(RefusedError, match="drop_mask"):
+            interop.convert(nulls, to="numpy")
+
+
+#: Columns that lie in no one block.
+APART = {
+    "chunks": pl.concat([pl.DataFrame({"a": [1.0, 2.0, 3.0]})] * 2, rechunk=False),
+    "bits": pl.DataFrame({"a": [True]}),
+    "a column twice": pl.DataFrame({"a": [1.0]}).with_columns(b="a"),
+    "chunks of Arrow": pa.table({"a": pa.chunked_array([[1.0], [2.0]])}),
+    "bits of Arrow": pa.table({"a": [True]}),
+}
+
+
+@together("kind", APART)
+def test_columns_apart_are_copied(kind: str) -> None:
+    """They are refused where nothing may be copied, and else are the numbers of the columns."""
+    with pytest.raises(RefusedError, match="leave out copy=False"):
+        interop.convert(APART[kind], to="numpy", copy=False)
+    table = APART[kind].to_arrow() if isinstance(APART[kind], pl.DataFrame) else APART[kind]
+    expected = np.column_stack([column.to_numpy() for column in table.columns])
+    assert interop.convert(APART[kind], to="numpy").tolist() == expected.tolist()
+
+
+PAIR = pl.Series([2.0, 1.0])  # columns of separate Series may lie side by side by chance
+RECEIPTS: list[tuple[Any, bool]] = [
+    (pd.Series([1.0, 2.0]), True),
+    (pd.Series([1, 2], dtype="Int64"), True),
+    (pd.Series([1, 2], dtype="int64[pyarrow]"), True),
+    (pd.Series([True], dtype="bool[pyarrow]"), False),
+    (pd.DataFrame(np.ones((2, 3))), True),
+    (pd.DataFrame({"a": [1.0], "b": np.float32([1])}), False),
+    (pd.RangeIndex(4), False),
+    (pd.array([1, 2]), True),
+    (pl.Series([1.0, 2.0]), True),
+    (pl.Series([True]), False),
+    (pl.concat([pl.Series([1.0]), pl.Series([2.0])], rechunk=False), False),
+    (pl.Series(np.ones((2, 3))), True),
+    (pl.DataFrame({"a": PAIR[:1], "b": PAIR[1:]}), True),
+    (pl.DataFrame({"a": PAIR[1:], "b": PAIR[:1]}), False),
+    (pa.table({"a": [1.0]}), True),
+    (pa.table({"a": [1.0], "b": [2.0]}), False),
+    (pa.chunked_array([[1.0], [2.0]]), False),
+]
+
+
+@together("value, shared", RECEIPTS)
+def test_receipts_know_the_memory(value: Any, shared: bool) -> None:
+    """A receipt says that memory is shared exactly where the addresses agree."""
+    with interop.trace() as receipts:
+        interop.convert(value, to="numpy")
+    has_memory = not isinstance(value, pd.RangeIndex)  # whose numbers are computed
+    assert receipts[0].aliased is (shared if has_memory else None)
+    assert interop.plan(value, to="numpy").aliases is shared
+
+
+@together("library", ["pandas.dataframe", "polars.dataframe"])
+@together("shape", [(0, 0), (3, 0), (0, 2)])
+def test_frames_without_columns_or_rows(shape: tuple[int, int], library: str) -> None:
+    """Empty DataFrames keep their shape, both ways; without columns they have any dtype."""
+    if shape == (3, 0) and "height" not in inspect.signature(pl.DataFrame).parameters:
+        pytest.skip("this polars has no rows without columns")
+    frame = interop.convert(np.ones(shape, "f4"), to=library)
+    assert frame.shape == shape
+    for keywords in ({}, {"copy": True}):
+        for other in ("pandas", "polars"):
+            assert interop.convert(frame, to=other, **keywords).shape == shape
+    dtype = "float32" if shape[1] else "float64"
+    for to in ("numpy", library, "torch"):
+        for keywords in ({}, {"copy": True}, {"dtype": "int16"}, {"dtype": "int16", "copy": True}):
+            route = interop.plan(frame, to=to, **keywords)
+            spec = interop.spec(interop.convert(frame, to=to, **keywords))
+            wanted = dtype if to == library and not shape[1] else keywords.get("dtype", dtype)
+            assert (route.result.dtype, spec.shape) == (wanted, shape)
+            assert spec.dtype == route.result.dtype or "unknown_dtype" in spec.traits
+
+
+# ---------------------------------------------------------------------- what is not numbers
+
+DATES = [dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1)]
+#: Columns by the word that names them in refusals.
+OF_PANDAS: dict[str, Any] = {
+    str(pd.Series(["a"]).dtype): ["a", "b"],  # str, and object before pandas 3
+    "object": [object(), 1],
+    "datetime64": pd.to_datetime(DATES),
+    "timedelta64": pd.to_timedelta([1, 2]),
+    "category": pd.Categorical([1, 2]),
+    "period": pd.period_range("2020", periods=2, freq="M"),
+    "interval": pd.interval_range(0, 2),
+    "UTC": pd.date_range("2020", periods=2, tz="UTC"),
+    "string": pd.array(["a", None], dtype="string"),
+    "timestamp": pd.array(pd.to_datetime(DATES)).astype("timestamp[us][pyarrow]"),
+    "decimal": pd.array([1, 2], dtype=pd.ArrowDtype(pa.decimal128(5, 1))),
+}
+OF_POLARS: dict[str, Any] = {
+    "String": ["a", "b"],
+    "Date": pl.Series(DATES).dt.date(),
+    "Datetime": pl.Series(DATES),
+    "Decimal": [Decimal("1.5"), Decimal(2)],
+    "List": [["a"], ["b", "c"]],
+    "Categorical": pl.Series(["a", "b"], dtype=pl.Categorical),
+    "Enum": pl.Series(["a", "b"], dtype=pl.Enum(["a", "b"])),
+    "Struct": [{"a": 1}, {"a": 2}],
+    "Null": [None, None],
+    "Object": pl.Series([object(), object()]),
+    "Array": pl.Series([["a"], ["b"]], dtype=pl.Array(pl.String, 1)),
+}
+if hasattr(pl, "Int128"):  # since 1.18
+    OF_POLARS["Int128"] = pl.Series([1, 2], dtype=pl.Int128)
+OTHERS = [(pd, word, column) for word, column in OF_PANDAS.items()]
+OTHERS += [(pl, word, column) for word, column in OF_POLARS.items()]
+#: Those that NumPy has, too.
+HELD = {"str", "string", "datetime64", "timedelta64", "String", "Date", "Datetime"}
+
+
+@together("library, word, column", OTHERS)
+def test_refusals_of_what_is_not_numbers_name_it(library: Any, word: str, column: Any) -> None:
+    """A refusal of texts, times, categories and the like names them, and says what to do."""
+    series, frame = library.Series(column), library.DataFrame({"n": [1, 2], "other": column})
+    name = library.__name__
+    advice = {pd: r"x\.astype|to_numeric|\.left", pl: r"in polars first|x\.\w+"}[library]
+    for target in ("jax" if word in HELD else "numpy", "torch", "python"):
+        with pytest.raises(RefusedError, match=rf"{word}.*({advice})"):
+            interop.convert(series, to=target)
+    with pytest.raises(RefusedError, match=rf"{word}.*\(column 'other'\).*select(_dtypes)?\("):
+        interop.convert(frame, to="numpy")
+    assert interop.convert(series, to=f"{name}.series") is series
+    assert interop.convert(frame, to=f"{name}.dataframe") is frame

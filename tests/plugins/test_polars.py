@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from decimal import Decimal
 
 import numpy as np
 import polars as pl
@@ -131,31 +130,6 @@ def test_torch_shares_what_never_changes():
 
 
 # ------------------------------------------------------------------ nulls
-
-
-@together("dtype", [*NUMBERS, "bool"])
-@pytest.mark.parametrize("kind", ["series", "dataframe"])
-def test_nulls_are_refused_and_filled_on_request(dtype, kind):
-    """Nulls are refused; if permitted, they become NaN, 0 or False in a copy that is exact."""
-    series = nulled(dtype)
-    value = series if kind == "series" else series.to_frame()
-    for target in ("numpy", "torch", "python"):
-        for keywords in ({}, {"copy": True}, {"dtype": "float64"}, {"allow": "narrow"}):
-            with pytest.raises(RefusedError, match=r"drop_mask.*\n.*pass allow=\{'drop_mask'\}"):
-                interop.convert(value, to=target, **keywords)
-    result = interop.convert(value, to="numpy", allow={"drop_mask"})
-    expected = numbers(dtype)
-    expected[[1, 4]] = np.nan if dtype.startswith("float") else 0
-    assert (result.dtype, result.flags.writeable) == (dtype, True)
-    assert result.reshape(-1).tobytes() == expected.tobytes()
-    assert series.null_count() == 2
-    assert interop.convert(value, to=type(value)) is value
-
-
-def test_nan_is_not_a_null():
-    """NaN is a number like any other; null is not."""
-    assert interop.spec(pl.Series([1.0, float("nan")])).traits == {"immutable"}
-    assert interop.spec(pl.Series([1.0, None])).traits == {"immutable", "masked"}
 
 
 # ------------------------------------------------------------------ arrays in Series
@@ -306,18 +280,6 @@ def test_python_objects_are_refused(target):
     assert value.to_pandas().to_numpy().ravel()[0] is frame["a"][0]
 
 
-def test_nulls_in_lists_are_not_lost():
-    """Null elements are filled only if that is permitted, and null rows are refused."""
-    series = pl.Series([[1.0, None], [3.0, 4.0]])
-    with pytest.raises(RefusedError, match="drop_mask"):
-        interop.convert(series, to="numpy")
-    filled = interop.convert(series, to="numpy", allow="drop_mask")
-    assert np.isnan(filled[0, 1])
-    assert filled[1].tolist() == [3, 4]
-    with pytest.raises(RefusedError, match="some of its rows are null"):
-        interop.convert(pl.Series([[1.0], None]), to="numpy", allow=("drop_mask", "pad"))
-
-
 @pytest.mark.parametrize("copy", [False, True])
 def test_ragged_lists_are_pyarrows_and_back(copy):
     """Lists of several lengths share their values with PyArrow's, unless a copy is asked for."""
@@ -354,89 +316,12 @@ def test_an_only_column_of_arrays_or_lists_is_all_of_its_frame():
             interop.convert(pl.DataFrame({"a": other}), to="numpy")
 
 
-def test_one_column_is_shared_like_a_series():
-    """The only column of a DataFrame is shared if it lies in one block, and else copied."""
-    column = pl.Series("a", [1.5, 2.5, 3.5])
-    for frame in (pl.DataFrame([column]), pl.DataFrame([column])[1:]):
-        result = interop.convert(frame, to="numpy", copy=False)
-        assert (result.dtype, result.tolist()) == ("float64", frame.to_numpy().tolist())
-        assert (start(result), result.flags.writeable) == (start(frame["a"].to_numpy()), False)
-        for keywords in ({"copy": True}, {"dtype": "float32"}):
-            copied = interop.convert(frame, to="numpy", **keywords)
-            assert copied.tolist() == result.tolist()
-            assert copied.flags.writeable
-            assert not np.shares_memory(copied, result)
-    chunks = pl.concat([pl.DataFrame([column])] * 2, rechunk=False)
-    twice = pl.DataFrame([column, column.alias("b")])  # two buffers could lie side by side
-    for frame in (chunks, pl.DataFrame({"a": [True]}), twice):
-        with pytest.raises(RefusedError, match="leave out copy=False"):
-            interop.convert(frame, to="numpy", copy=False)
-        assert interop.convert(frame, to="numpy").tolist() == frame.to_numpy().tolist()
-    nulls = pl.DataFrame({"a": [1.0, None]})
-    with pytest.raises(RefusedError, match="drop_mask"):
-        interop.convert(nulls, to="numpy")
-    filled = interop.convert(nulls, to="numpy", allow="drop_mask")
-    assert np.array_equal(filled, [[1.0], [np.nan]], equal_nan=True)
-
-
-@pytest.mark.parametrize("shape", [(0, 0), (3, 0), (0, 2)])
-def test_frames_without_columns_or_rows(shape):
-    """Empty DataFrames keep their shape, both ways; without columns they have any dtype."""
-    if shape == (3, 0) and not HAS_HEIGHT:
-        pytest.skip("this polars has no rows without columns")
-    frame = interop.convert(np.ones(shape, "f4"), to="polars.dataframe")
-    assert frame.shape == shape
-    for keywords in ({}, {"copy": True}):
-        table = interop.convert(frame, to="pandas", **keywords)
-        assert table.shape == interop.convert(table, to="polars", **keywords).shape == shape
-    dtype = "float32" if shape[1] else "float64"
-    for to in ("numpy", "polars.dataframe", "torch"):
-        for keywords in ({}, {"dtype": "int16"}, {"dtype": "int16", "copy": True}):
-            route = interop.plan(frame, to=to, **keywords)
-            spec = interop.spec(interop.convert(frame, to=to, **keywords))
-            wanted = dtype if "dataframe" in to and not shape[1] else keywords.get("dtype", dtype)
-            assert (route.result.dtype, spec.shape) == (wanted, shape)
-            assert spec.dtype == route.result.dtype or "unknown_dtype" in spec.traits
-
-
 @pytest.mark.skipif(not HAS_HEIGHT, reason="this polars has no rows without columns")
 def test_more_rows_than_polars_counts_are_refused_with_its_reason():
     """An array of 2**40 rows and no columns is refused in Polars' words, without a report."""
     rows = np.zeros((2**40, 0))
     with pytest.raises(interop.errors.RefusedError, match=f"declined: .*{2**40} rows"):
         interop.convert(rows, to="polars.dataframe")
-
-
-OTHERS = {
-    "String": ["a", "b"],
-    "Date": pl.Series(["2020-01-01"] * 2).str.to_date(),
-    "Datetime": pl.Series(["2020-01-01"] * 2).str.to_datetime("%Y-%m-%d"),
-    "Decimal": [Decimal("1.5"), Decimal(2)],
-    "List": [["a"], ["b", "c"]],
-    "Categorical": pl.Series(["a", "b"], dtype=pl.Categorical),
-    "Enum": pl.Series(["a", "b"], dtype=pl.Enum(["a", "b"])),
-    "Struct": [{"a": 1}, {"a": 2}],
-    "Null": [None, None],
-    "Object": pl.Series([object(), object()]),
-    "Array": pl.Series([["a"], ["b"]], dtype=pl.Array(pl.String, 1)),
-}
-if hasattr(pl, "Int128"):  # since 1.18
-    OTHERS["Int128"] = pl.Series([1, 2], dtype=pl.Int128)
-
-
-@pytest.mark.parametrize("word", OTHERS)
-def test_refusals_of_texts_times_and_lists_name_them(word):
-    """A refusal of texts, times, lists and the like names them, and says what to do."""
-    series = pl.Series(OTHERS[word])
-    frame = pl.DataFrame({"n": [1, 2], "other": OTHERS[word]})
-    held = word in {"String", "Date", "Datetime"}  # by NumPy, too
-    for target in ("jax" if held else "numpy", "torch", "python"):
-        with pytest.raises(RefusedError, match=rf"{word}.*(in polars first|x\.\w+)"):
-            interop.convert(series, to=target)
-    with pytest.raises(RefusedError, match=rf"{word}.*\(column 'other'\).*select\("):
-        interop.convert(frame, to="numpy")
-    assert interop.convert(series, to="polars.series") is series
-    assert interop.convert(frame, to="polars.dataframe") is frame
 
 
 def test_lazy_frames():
@@ -478,24 +363,6 @@ def test_names_stay_within_polars():
     frame = pl.DataFrame({"a": [1, 2], "b": [0.5, 1]})
     cast = interop.convert(frame, to="polars.dataframe", dtype="float32")
     assert cast.schema == {"a": pl.Float32, "b": pl.Float32}
-
-
-def test_receipts_know_the_memory():
-    """A receipt says that memory is shared exactly where the addresses agree."""
-    pair = pl.Series([2.0, 1.0])  # columns of separate Series may lie side by side by chance
-    cases = [
-        (pl.Series([1.0, 2.0]), True),
-        (pl.Series([True]), False),
-        (pl.concat([pl.Series([1.0]), pl.Series([2.0])], rechunk=False), False),
-        (pl.Series(np.ones((2, 3))), True),
-        (pl.DataFrame({"a": pair[:1], "b": pair[1:]}), True),
-        (pl.DataFrame({"a": pair[1:], "b": pair[:1]}), False),
-    ]
-    for value, shared in cases:
-        with interop.trace() as receipts:
-            interop.convert(value, to="numpy")
-        assert receipts[0].aliased is shared
-        assert interop.plan(value, to="numpy").aliases is shared
 
 
 def test_pyarrow_is_not_imported(in_subprocess):

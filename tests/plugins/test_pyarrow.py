@@ -666,18 +666,6 @@ def test_odd_lists_of_one_length(value, expected):
     assert same(result, expected)
 
 
-def test_nulls_in_lists_are_not_lost():
-    """Null elements are filled only if that is permitted, and null rows are refused."""
-    value = pa.array([[1.0, None], [3.0, 4.0]])
-    with pytest.raises(RefusedError, match="drop_mask"):
-        interop.convert(value, to="numpy")
-    filled = interop.convert(value, to="numpy", allow="drop_mask")
-    assert np.isnan(filled[0, 1])
-    assert filled[1].tolist() == [3, 4]
-    with pytest.raises(RefusedError, match=r"some of its rows are null.*drop_null"):
-        interop.convert(lists_of([[1, 2], None]), to="numpy", allow=("drop_mask", "pad"))
-
-
 def test_lists_come_of_matrices():
     """A matrix becomes lists over its memory, with new offsets."""
     matrix = np.arange(6.0).reshape(3, 2)
@@ -688,19 +676,6 @@ def test_lists_come_of_matrices():
 
 
 # ---------------------------------------------------------------------- an only column, a row
-
-
-@together("make", [pa.table, pa.record_batch])
-def test_an_only_column_is_shared(make):
-    """The numbers of an only column in one block are shared as a matrix of one column."""
-    column = pa.array([1, 2, 3])
-    result = interop.convert(make({"a": column}), to="numpy", copy=False)
-    assert same(result, np.array([[1], [2], [3]]))
-    assert start(result) == data(column)
-    assert not result.flags.writeable
-    writable = interop.convert(make({"a": column}), to="numpy", copy=True)
-    assert writable.flags.writeable
-    assert start(writable) != data(column)
 
 
 @together("make", [pa.table, pa.record_batch])
