@@ -53,8 +53,11 @@ def kept_plan(instance: Any, spec: Spec, keywords: Keywords) -> Plan:
     converter = converters.converter(keywords).chosen(spec)
     check_format(registry, spec.format)
     request, plan = converter.request, converter.plan(spec, installed=False)
-    # Where they cannot be made for the spec, they are those of the plan, which differ in sizes.
-    steps = planner.replayed(spec, request, plan.steps) or plan.steps
+    last, steps = plan._replayed
+    if last != spec:
+        # Where they cannot be made for the spec, they are those of the plan, which differ in sizes.
+        steps = planner.replayed(spec, request, plan.steps) or plan.steps
+        plan._replayed = spec, steps
     specs = (spec, *(step.after for step in steps))
     formats = (registry.formats[spec.format] for spec in specs)
     kept: Plan = plan._at(

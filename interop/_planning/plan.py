@@ -117,6 +117,7 @@ class Plan:
             "_fills_host",
             "_known_facts",
             "_pickled",
+            "_replayed",
         ),
         *(
             "_batch_verified",
@@ -162,6 +163,8 @@ class Plan:
         #: Whether all results of a batch have once been compared.
         self._batch_verified = False
         self._known_facts: Facts | None = None
+        #: The last spec for which a caller asked for this plan, and the steps of its sizes.
+        self._replayed: tuple[Spec | None, tuple[Step, ...]] = None, steps
 
     def _at(
         self,

@@ -106,6 +106,16 @@ def test_a_route_is_what_json_can_hold(empty: Interop) -> None:
     assert document["seconds"] == pytest.approx(route.cost)
 
 
+def test_plans_of_one_class_have_the_sizes_of_their_specs(empty: Interop) -> None:
+    """Asked for in turn and again, each plan has the bytes and the time of its own spec."""
+    empty.register(toy("a"), toy("b"), copy("a", "b", cost=Cost(0.0, 1e6)))
+    specs = [make_spec("a", "float32", shape=(size,)) for size in (600, 700)]
+    for spec in (*specs, *specs, specs[1]):
+        plan = empty.plan(spec, to="b")
+        assert plan.result == spec._replace(format="b")
+        assert plan.cost == 2 * spec.nbytes / 1e6
+
+
 def test_a_route_that_cannot_be_replayed_is_shown_as_planned(
     empty: Interop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
