@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
 from itertools import chain
-from typing import NamedTuple
 
 from interop._model.device import matches
 from interop._model.dtype import DTYPES, itemsize, preserves
@@ -64,14 +63,19 @@ class Composite:
         self.latency = self.unpacking.pack_seconds + self.packing.pack_seconds
 
     def steps(self, spec: Spec, question: Question) -> Iterator[Step]:
-        """Yield every transfer, move, cast and copy of a value that it takes."""
+        """Yield every transfer, move, cast and copy of a value for whose arrays there are routes.
+
+        The routes are those of the class of the value, so that a plan shows what will be done.
+        """
         request = question.request
         for device in dict.fromkeys((spec.device, *question.devices)):
             for dtype in dict.fromkeys((spec.dtype, *question.dtypes)):
                 for copy in (None, True) if request.copy else (None,):
-                    transfer = Transfer(self, spec, dtype, device, copy, request.consents)
-                    if transfer.is_possible():
-                        yield from transfer.steps(question)
+                    if self._is_possible(spec, dtype, device, copy):
+                        after = self._after(spec, dtype, device)
+                        routes = self._routes(spec, after, copy, question)
+                        if routes is not None:
+                            yield self._step(spec, after, copy, routes, request.consents)
 
     @property
     def label(self) -> str:
@@ -104,211 +108,167 @@ class Composite:
         ndims = self.target.ndims
         return self.source is self.target or ndims is None or len(spec.shape) in ndims
 
-
-class Transfer(NamedTuple):
-    """The transfer of one composite value to another format, dtype, device or memory.
-
-    Parameters
-    ----------
-    way : Composite
-    spec : Spec
-    dtype, device
-        Those of the result.
-    copy : bool or None
-        Whether its memory must be fresh.
-    consented : bool
-        As `Request.consents`.
-    """
-
-    way: Composite
-    spec: Spec
-    dtype: str | None
-    device: str
-    copy: bool | None
-    consented: bool
-
-    @property
-    def target(self) -> Format:
-        """The format of the result."""
-        return self.way.target
-
-    def _changes_arrays(self) -> bool:
-        """Return whether the arrays are given another dtype, device or memory."""
+    def _is_possible(self, spec: Spec, dtype: str | None, device: str, copy: bool | None) -> bool:
+        """Return whether a result differs from the value, and the target can hold it."""
+        is_cast, is_within = dtype != spec.dtype, self.source is self.target
         return (
-            self.copy is True
-            or self.dtype != self.spec.dtype
-            or not matches(self.spec.device, self.device)
+            (not is_within or copy is True or is_cast or not matches(spec.device, device))
+            and dtype in self.target.holds(device)
+            and self.target.home(device) == device
+            and self._is_carried(spec)
+            # Casting the array of values must cast the numbers that they stand for. Codes stand for
+            # other numbers; values at the same coordinate have to be summed before, not after.
+            and not (is_cast and (spec.code_dtype or "uncoalesced" in spec.traits))
         )
 
-    def is_possible(self) -> bool:
-        """Return whether the result differs from the value, and the target can hold it."""
-        return (
-            (self._changes_arrays() or self.way.source is not self.target)
-            and self.dtype in self.target.holds(self.device)
-            and self.target.home(self.device) == self.device
-            and self._is_carried()
-            and (self.dtype == self.spec.dtype or self._may_cast())
-        )
+    def _is_carried(self, spec: Spec) -> bool:
+        if self.source is self.target:  # whatever has been packed can be packed again
+            return (spec.traits - MEMORY_TRAITS) <= self.target.carries
+        return self.objection(spec) is None
 
-    def _is_carried(self) -> bool:
-        if self.way.source is self.target:  # whatever has been packed can be packed again
-            return (self.spec.traits - MEMORY_TRAITS) <= self.target.carries
-        return self.way.objection(self.spec) is None
-
-    def _may_cast(self) -> bool:
-        """Return whether casting the array of values casts the numbers that they stand for.
-
-        Codes stand for other numbers. Values at the same coordinate have to be summed before a
-        cast, not after it.
-        """
-        return not self.spec.code_dtype and "uncoalesced" not in self.spec.traits
-
-    def steps(self, question: Question) -> Iterator[Step]:
-        """Yield the step of this transfer, if there is a route for each of the arrays.
-
-        The routes are those of the class of the value, so that a plan shows what will be done.
-        """
+    def _routes(
+        self, spec: Spec, after: Spec, copy: bool | None, question: Question
+    ) -> dict[str, tuple[Step, ...]] | None:
+        """Return the routes of the arrays by their roles, or None if one has none."""
         routes: dict[str, tuple[Step, ...]] = {}
-        for role in self.way.unpacking.roles:
-            if role in self.way.roles:
-                typical = self._role_spec(role, representative(self.spec))
-                request = self._role_request(role, question.request.policy)
+        for role in self.unpacking.roles:
+            if role in self.roles:
+                typical = self._role_spec(role, representative(spec))
+                request = self._role_request(role, after, copy, question.request.policy)
                 steps = question.route_of(typical, request)
                 if steps is None:
-                    return
+                    return None
                 routes[role] = steps
-        yield self._step(routes)
+        return routes
 
-    def _role_request(self, role: str, policy: Policy) -> Request:
-        packing = self.way.packing
-        dtype = _role_dtype(packing.roles[role], self.after())
+    def _role_request(self, role: str, after: Spec, copy: bool | None, policy: Policy) -> Request:
+        dtype = _role_dtype(self.packing.roles[role], after)
         # An array has to arrive in this dtype even if the caller forbids to narrow: `_effects`
         # judges narrowing for the value as a whole.
         inner = Policy(policy.permitted)
-        return Request((packing.format,), dtype, self.device, self.copy, inner)
+        return Request((self.packing.format,), dtype, after.device, copy, inner)
 
     def _role_spec(self, role: str, spec: Spec) -> Spec:
         """Return the spec of the component arrays of one role of a value."""
-        dtype = _role_dtype(self.way.unpacking.roles[role], spec)
+        dtype = _role_dtype(self.unpacking.roles[role], spec)
         traits = spec.traits & MEMORY_TRAITS
         length = spec.size if spec.nnz is None else spec.nnz
         # All other arrays are small next to these: their true lengths would not change any choice.
         shape: tuple[int, ...] = (length,) if role in ("values", "indices", "codes") else (1,)
         if role == "values":  # what takes one axis alone would lose the others
-            shape += (1,) * (_axes_of_values(self.way.unpacking.layout, len(spec.shape)) - 1)
+            shape += (1,) * (_axes_of_values(self.unpacking.layout, len(spec.shape)) - 1)
         nbytes = shape[0] * itemsize(dtype)
-        return Spec(self.way.unpacking.format, dtype, spec.device, shape, traits, nbytes)
+        return Spec(self.unpacking.format, dtype, spec.device, shape, traits, nbytes)
 
-    def after(self) -> Spec:
+    def _after(self, spec: Spec, dtype: str | None, device: str) -> Spec:
         """Return the spec of the result, still with the traits of the value."""
-        spec = self.spec
         stored = spec.size if spec.nnz is None else spec.nnz
-        widened = stored * (itemsize(self.dtype) - itemsize(spec.dtype))
+        widened = stored * (itemsize(dtype) - itemsize(spec.dtype))
+        index, possible = spec.index_dtype, self._index_dtypes(device)
+        if index and possible and index not in possible:
+            index = max(possible, key=itemsize)
         return spec._replace(
             format=self.target.name,
             wrapped=None,  # the value may be a wrapper, and the result is none
-            dtype=self.dtype,
-            device=self.device,
-            index_dtype=self._index_dtype(),
+            dtype=dtype,
+            device=device,
+            index_dtype=index,
             # Codes are not cast. A spec that does not say how many elements are stored may have
             # fewer bytes than a narrower dtype would spare.
             nbytes=max(spec.nbytes + widened, 0),
         )
 
-    def _index_dtype(self) -> str | None:
-        index, possible = self.spec.index_dtype, self._index_dtypes()
-        if index and possible and index not in possible:
-            return max(possible, key=itemsize)
-        return index
+    def _index_dtypes(self, device: str) -> Set[str]:
+        """Return the dtypes that indices can have at this moment where a result lies."""
+        return self.target.index_dtypes - self.target.unsupported(device)
 
-    def _index_dtypes(self) -> Set[str]:
-        """Return the dtypes that indices can have at this moment where the result lies."""
-        return self.target.index_dtypes - self.target.unsupported(self.device)
-
-    def _step(self, routes: Mapping[str, tuple[Step, ...]]) -> Step:
-        """Return the step, given the routes of the arrays by their roles."""
-        way, copied = self.way, self.way.copied_roles
-        before, after = way.unpacking.packed_dtypes, way.packing.packed_dtypes
-        if self.spec.dtype in before or self.dtype in after:
+    def _step(
+        self,
+        spec: Spec,
+        after: Spec,
+        copy: bool | None,
+        routes: Mapping[str, tuple[Step, ...]],
+        consented: bool,
+    ) -> Step:
+        """Return the step to a spec, given the routes of the arrays by their roles."""
+        copied = self.copied_roles
+        if spec.dtype in self.unpacking.packed_dtypes or after.dtype in self.packing.packed_dtypes:
             copied |= {"values"}
         shared = frozenset(role for role, steps in routes.items() if _all_alias(steps)) - copied
         aliases = bool(shared)
         # The memory of ragged rows is that of their values, whoever shares the offsets.
-        keeps_memory = "values" in shared if way.source.layout == "ragged" else aliases
+        keeps_memory = "values" in shared if self.source.layout == "ragged" else aliases
         steps = [*chain.from_iterable(routes.values())]
         writes = bool(copied) or any(step.writes for step in steps)
-        traits = shared_traits(self.spec.traits, way.carries)
+        traits = shared_traits(spec.traits, self.carries)
         # Even fresh arrays are locked if their library never changes its arrays.
         arrived = (route[-1].after.traits for route in routes.values() if route)
-        locked = WRITE_LOCKS & way.carries & frozenset().union(*arrived)
-        result = self.after()._replace(
-            traits=(traits if keeps_memory else traits - MEMORY_TRAITS)
-            | locked
-            | way.packing.pack_adds
-        )
+        locked = WRITE_LOCKS & self.carries & frozenset().union(*arrived)
+        traits = (traits if keeps_memory else traits - MEMORY_TRAITS) | locked
+        result = after._replace(traits=traits | self.packing.pack_adds)
         return Step(
-            way.label,
-            way.provenance,
-            self.spec,
+            self.label,
+            self.provenance,
+            spec,
             result,
-            self._effects(steps, result, writes),
-            way.latency + sum(_seconds(self._role_spec(r, self.spec), routes[r]) for r in routes),
-            way.latency + sum(step.latency for step in steps),
+            self._effects(spec, result, steps, writes=writes, consented=consented),
+            self.latency + sum(_seconds(self._role_spec(r, spec), routes[r]) for r in routes),
+            self.latency + sum(step.latency for step in steps),
             writes,
             aliases,
-            self._call(routes),
+            self._call(spec, after, routes),
             ("stream",) * any(step.wants for step in steps),
-            (way.source.name, way.target.name, self[2:]),
-            self._fast_path(routes),
+            (self.source.name, self.target.name, (after.dtype, after.device, copy, consented)),
+            self._fast_path(spec, after, routes) if copy is None else None,
             roles=None if len(shared) == len(routes) else shared,
         )
 
-    def _effects(self, steps: Iterable[Step], after: Spec, writes: bool) -> frozenset[str]:
+    def _effects(
+        self, spec: Spec, after: Spec, steps: Iterable[Step], *, writes: bool, consented: bool
+    ) -> frozenset[str]:
         """Return the effects of the arrays' steps, and those that follow for the whole value."""
         effects = {effect for step in steps for effect in step.effects}
-        # Whether numbers are narrowed is judged below, by the dtype of the whole value.
+        # Whether numbers are narrowed is judged below, by the dtype of the whole value. The effects
+        # of sharing were derived array by array.
         effects.discard("narrow")
-        effects |= derived_effects(
-            self.spec,
-            after,
-            self.target,
-            safe=self.consented,
-            aliases=False,  # the effects of sharing were derived array by array
-        )
+        effects |= derived_effects(spec, after, self.target, safe=consented, aliases=False)
         if writes and not effects & {"copy", "transfer"}:
             effects.add("copy")
         return frozenset(effects)
 
-    def _fast_path(self, routes: Mapping[str, tuple[Step, ...]]) -> ValueFunction | None:
+    def _fast_path(
+        self, spec: Spec, after: Spec, routes: Mapping[str, tuple[Step, ...]]
+    ) -> ValueFunction | None:
         """Return a fast path made of those of the arrays, or None if an array has none."""
-        fast_unpack = self.way.unpacking.fast_unpack
-        if fast_unpack is None or not self._serves_plain_values():
+        fast_unpack = self.unpacking.fast_unpack
+        if fast_unpack is None or not self._serves_plain_values(spec, after):
             return None
         paths: dict[str, ValueFunction] = {}
         for role, steps in routes.items():
             if steps:
-                path = fast_path(steps, self.way.rival_pairs)
+                path = fast_path(steps, self.rival_pairs)
                 if path is None:
                     return None
                 paths[role] = path
-        return _fast_transfer(fast_unpack, paths, self.way.packing.pack)
+        return _fast_transfer(fast_unpack, paths, self.packing.pack)
 
-    def _serves_plain_values(self) -> bool:
-        """Return whether this step is right for every value that `fast_unpack` takes."""
-        source, unpacking, packing = self.way.source, self.way.unpacking, self.way.packing
-        indices = source.index_dtypes <= self._index_dtypes()
-        unchanged = self.dtype == self.spec.dtype and self.copy is None
-        plain = PLAIN_DTYPES & source.dtypes <= self.target.dtypes
-        codes, possible = unpacking.code_dtypes, packing.code_dtypes
+    def _serves_plain_values(self, spec: Spec, after: Spec) -> bool:
+        """Return whether the step to a spec is right for every value that `fast_unpack` takes."""
+        indices = self.source.index_dtypes <= self._index_dtypes(after.device)
+        plain = PLAIN_DTYPES & self.source.dtypes <= self.target.dtypes
+        codes, possible = self.unpacking.code_dtypes, self.packing.code_dtypes
         any_codes = not possible or (bool(codes) and codes <= possible)
-        return indices and unchanged and plain and any_codes and not self.spec.traits
+        unchanged = after.dtype == spec.dtype
+        return indices and unchanged and plain and any_codes and not spec.traits
 
-    def _call(self, routes: Mapping[str, tuple[Step, ...]]) -> Callable[..., Value]:
+    def _call(
+        self, spec: Spec, after: Spec, routes: Mapping[str, tuple[Step, ...]]
+    ) -> Callable[..., Value]:
         calls = {role: partial(run, steps) for role, steps in routes.items() if steps}
-        index, after = self.spec.index_dtype, self._index_dtype()
+        index = after.index_dtype
         # Narrower indices may be too small for a value, so each value is checked.
-        digits = None if preserves(index, after) else DTYPES[after or "int32"].digits
-        return partial(_transfer, self.way.unpacking, self.way.packing, calls, digits)
+        digits = None if preserves(spec.index_dtype, index) else DTYPES[index or "int32"].digits
+        return partial(_transfer, self.unpacking, self.packing, calls, digits)
 
 
 def _fast_transfer(

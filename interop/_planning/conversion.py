@@ -421,43 +421,24 @@ class ResolvedConversion:
         return traits | self.conversion.adds
 
 
-class Unwrapping:
-    """The way from a wrapper to the format of the value that it wraps."""
-
-    effects: frozenset[str] = frozenset()
-    losses = 0  # not every value has labels to lose
-    writes = False
-    aliases = True
-
-    def __init__(self, source: Format, target: Format, provenance: Provenance) -> None:
-        assert source.wrapper is not None
-        self.source = source
-        self.target = target
-        self.latency = source.wrapper.seconds
-        self._unwrap = source.wrapper.unwrap
-        self._provenance = provenance
-
-    def takes_value(self, _spec: Spec) -> bool:
-        """Return whether it takes a value."""
-        return True
-
-    def steps(self, spec: Spec, _question: Question) -> Iterator[Step]:
-        """Yield the step that unwraps a value."""
-        labelled = not LABELLED.isdisjoint(spec.traits)
-        traits = spec.traits - LABELLED
-        yield Step(
-            f"unwrap_{self.source.name.replace('.', '_')}",
-            self._provenance,
-            spec,
-            spec._replace(format=self.target.name, traits=traits, wrapped=None),
-            effects=frozenset({"drop_labels"} if labelled else ()),
-            seconds=self.latency,
-            latency=self.latency,
-            writes=False,
-            aliases=True,
-            call=self._unwrap,
-            origin=(self.source.name, "wrapper"),
-        )
+def unwrapped(spec: Spec, source: Format, provenance: Provenance) -> Step:
+    """Return the step from a value of a wrapper to the one that it wraps."""
+    wrapper = source.wrapper
+    assert wrapper is not None
+    labelled = not LABELLED.isdisjoint(spec.traits)
+    return Step(
+        f"unwrap_{source.name.replace('.', '_')}",
+        provenance,
+        spec,
+        spec._replace(format=str(spec.wrapped), traits=spec.traits - LABELLED, wrapped=None),
+        effects=frozenset({"drop_labels"} if labelled else ()),
+        seconds=wrapper.seconds,
+        latency=wrapper.seconds,
+        writes=False,
+        aliases=True,
+        call=wrapper.unwrap,
+        origin=(source.name, "wrapper"),
+    )
 
 
 def elements_named(dtypes: Iterable[str]) -> tuple[str, ...]:

@@ -15,9 +15,9 @@ from interop._registry.registry import Registry
 
 from .bounds import Least, Links, links, rest
 from .components import Composite
-from .conversion import ResolvedConversion, Unwrapping
+from .conversion import ResolvedConversion, unwrapped
 from .derived import WRITE_LOCKS
-from .question import Way
+from .step import Step
 
 #: How many bounds are kept, and for how many ends the formats that routes visit.
 _MOST = 1024
@@ -58,9 +58,9 @@ class Graph:
             self._arriving.setdefault(way.target.name, []).append(way)
         self._layouts = self._composed()
         self.composites: Callable[[str], list[Composite]] = cache(self._composites)
-        self.unwrapping: Callable[[str, str], Unwrapping] = cache(self._unwrapping)
         self.is_locked: Callable[[str], bool] = cache(self._is_locked)
-        self.towards: Callable[[str], Mapping[str, Sequence[Way]]] = cache(self._towards)
+        self.towards: Callable[[str], Mapping[str, Sequence[ResolvedConversion | Composite]]]
+        self.towards = cache(self._towards)
         self.computes = cache(self._computes)
         self.links: Callable[[str], Links] = cache(self._links)
         self.rest = lru_cache(_MOST)(self._rest)
@@ -147,9 +147,9 @@ class Graph:
         """Return the ways that start at a format, without unwrapping, which depends on a value."""
         return [*self.conversions(name), *self.composites(name)]
 
-    def _towards(self, name: str) -> dict[str, list[Way]]:
+    def _towards(self, name: str) -> dict[str, list[ResolvedConversion | Composite]]:
         """Return the ways that start at a format, by their targets."""
-        towards: dict[str, list[Way]] = {}
+        towards: dict[str, list[ResolvedConversion | Composite]] = {}
         for way in self.ways(name):
             towards.setdefault(way.target.name, []).append(way)
         return towards
@@ -183,9 +183,9 @@ class Graph:
         ends = (*goals, *(names & self._wrappers)) if wraps else goals
         return rest(self.links, names, ends, possible=possible, devices=devices, imports=imports)
 
-    def _unwrapping(self, name: str, wrapped: str) -> Unwrapping:
-        """Return the way from a wrapper to the format that one of its values wraps."""
-        return Unwrapping(self.formats[name], self.formats[wrapped], self._provenance[name])
+    def unwrapped(self, spec: Spec) -> Step:
+        """Return the step from a value of a wrapper to the one that it wraps."""
+        return unwrapped(spec, self.formats[spec.format], self._provenance[spec.format])
 
     def divides(self, name: str, division: Set[str]) -> bool:
         """Return whether a way into a format divides its result as another value of it is."""

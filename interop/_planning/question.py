@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from interop._model.effect import EFFECTS
 from interop._model.format import Format
@@ -20,28 +20,6 @@ class Goal(NamedTuple):
     device: str
     carries: frozenset[str]
     requires: frozenset[str] = frozenset()
-
-
-class Way(Protocol):
-    """A way from one format to another: a conversion, an unwrapping, or two formats of one layout.
-
-    Its attributes describe the best step that it can make: others may have more effects, write
-    more, share less and take longer.
-    """
-
-    source: Format
-    target: Format
-    effects: frozenset[str]
-    losses: int
-    writes: bool
-    aliases: bool
-    latency: float
-
-    def takes_value(self, spec: Spec) -> bool:
-        """Return whether the way can make steps of a value."""
-
-    def steps(self, spec: Spec, question: Question) -> Iterable[Step]:
-        """Return the steps that can be made of a value that the way takes."""
 
 
 class Question(NamedTuple):

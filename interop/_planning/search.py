@@ -18,10 +18,11 @@ from interop._model.spec import Spec
 from interop._request.request import Request
 
 from .bounds import NOTHING
+from .components import Composite
 from .conversion import ResolvedConversion
 from .derived import WRITE_LOCKS
 from .graph import Graph
-from .question import Goal, Question, Way
+from .question import Goal, Question
 from .ranking import Rank
 from .step import Step
 
@@ -101,7 +102,9 @@ class Search:
         self._preferences = graph.preferences(spec.format, tuple(goals))
         #: The steps made so far, by what they start from. Several states have one spec, and a
         #: refusal takes several runs.
-        self._made: dict[tuple[Spec, tuple[str, ...]], dict[Way, tuple[Step, ...]]] = {}
+        self._made: dict[
+            tuple[Spec, tuple[str, ...]], dict[ResolvedConversion | Composite, tuple[Step, ...]]
+        ] = {}
 
     def run(
         self, without: frozenset[object] = frozenset(), waived: frozenset[str] = frozenset()
@@ -199,11 +202,14 @@ class Search:
             )
             heappush(self._queue, (bound, next(self._order), rank, state, name))
 
-    def _steps(self, spec: Spec, name: str, ways: Iterable[Way], question: Question) -> list[Step]:
+    def _steps(
+        self,
+        spec: Spec,
+        name: str,
+        ways: Iterable[ResolvedConversion | Composite],
+        question: Question,
+    ) -> list[Step]:
         """Return the steps from a spec to a format by some ways, and by unwrapping."""
-        # What a step has wrapped may lie in another format within; to unwrap it leads nowhere new.
-        if spec.wrapped == name == self._start.spec.wrapped:
-            ways = [*ways, self._graph.unwrapping(spec.format, name)]
         made = self._made.setdefault((spec, question.devices), {})
         steps: list[Step] = []
         for way in ways:
@@ -212,6 +218,9 @@ class Search:
                     takes = way.takes_value(spec)
                     made[way] = (*way.steps(spec, question),) if takes else ()
                 steps += made[way]
+        # What a step has wrapped may lie in another format within; to unwrap it leads nowhere new.
+        if spec.wrapped == name == self._start.spec.wrapped:
+            steps.append(self._graph.unwrapped(spec))
         return steps
 
     def _extend(self, rank: Rank, state: State, bare: Step) -> None:
