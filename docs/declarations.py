@@ -68,8 +68,8 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Conversion": {
         "every conversion": "source target function takes effects cost dtypes devices",
-        "what else it takes and makes": "requires drops adds checked changes result ndims "
-        "index_dtypes shares shares_only copies name",
+        "what else it takes and makes": "requires drops adds checked changes across "
+        "result ndims index_dtypes shares shares_only copies name",
         "speed": "fast_path adopt batch into",
         "streams, divided values, and who wins": "stream like replaces",
     },

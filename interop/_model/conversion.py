@@ -135,7 +135,8 @@ class Conversion(NamedTuple):
         which it checks while it reads them. Such a cast does not have the effect `narrow`.
     changes : set of str
         ``"dtype"`` or ``"device"``, if it can change them to those asked for; ``"order"``, if it
-        can lay elements out in the order asked for, as ``numpy.array(order=)`` does; ``"columns"``,
+        can lay elements out in the order asked for, as ``numpy.array(order=)`` does, with ``"C"``
+        as the default; ``"columns"``,
         if it can change the dtypes of a table's columns, each by its own. A step that writes and
         does not change the order writes in C order.
     across : Cost or None

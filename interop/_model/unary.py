@@ -67,7 +67,7 @@ def Copy(  # noqa: N802
     Parameters
     ----------
     function : callable
-        ``function(value) -> value``, or ``function(value, *, order) -> value`` with `orders`.
+        ``function(value) -> value``, or ``function(value, *, order="C") -> value`` with `orders`.
     orders : set of str
         The orders it can lay elements out in, of ``"C"``, ``"F"`` and ``"K"`` (see `Result`).
     **fields

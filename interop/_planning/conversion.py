@@ -305,7 +305,8 @@ class ResolvedConversion:
             keywords["device"] = device
         cost = conversion.cost
         if order is not None:
-            keywords["order"] = order
+            if order != "C":  # which is the default
+                keywords["order"] = order
             crosses = order == "F" or (order == "C" and "noncontiguous" in spec.traits)
             cost = (conversion.across or cost) if crosses else cost
         effects = effects | derived if derived else effects

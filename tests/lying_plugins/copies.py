@@ -279,7 +279,7 @@ def exits_when_it_copies(grid: Grid) -> Grid:
     sys.exit(3)
 
 
-def _in_c_order(grid: Grid, *, order: str) -> Grid:
+def _in_c_order(grid: Grid, *, order: str = "C") -> Grid:
     return copy(grid)
 
 
@@ -302,7 +302,7 @@ LIARS = table(
         "turns_everything",
         "Is asked for a copy in C order, and makes one in Fortran order.",
         Caught("grid → grid: copy", "traits", "is 'noncontiguous', which it does not declare"),
-        lambda: turned(lambda grid, *, order: Grid(grid.numbers.copy(order="F"))),
+        lambda: turned(lambda grid, *, order="C": Grid(grid.numbers.copy(order="F"))),
     ),
     Liar(
         "costs_the_world",

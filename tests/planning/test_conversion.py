@@ -87,7 +87,7 @@ def test_a_copy_is_given_an_order(
     empty.register(toy("a", carries=takes))
     empty.register(
         Conversion(
-            *("a", "a", lambda value, *, order: words.append(order)),
+            *("a", "a", lambda value, *, order="C": words.append(order)),
             takes=takes,
             effects={"copy"},
             cost=Cost(1e-3),

@@ -24,7 +24,7 @@ def as_array(value: CupyArray) -> CupyArray:
     return value.view(cupy.ndarray)
 
 
-def copy(value: CupyArray, *, order: Literal["C", "F"], stream: Stream = None) -> CupyArray:
+def copy(value: CupyArray, *, order: Literal["C", "F"] = "C", stream: Stream = None) -> CupyArray:
     """Return a copy in an order on the same device."""
     with reading(value, stream):
         return value.copy(order=order)

@@ -66,7 +66,9 @@ def as_array(value: DpnpArray) -> DpnpArray:
 # ---------------------------------------------------------------------- within a device
 
 
-def copy(value: DpnpArray | Tensor, *, order: Literal["C", "F"], stream: Stream = None) -> Tensor:
+def copy(
+    value: DpnpArray | Tensor, *, order: Literal["C", "F"] = "C", stream: Stream = None
+) -> Tensor:
     """Return a copy in an order on the same device."""
     import dpnp.tensor
 

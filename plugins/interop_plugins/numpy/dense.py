@@ -43,17 +43,17 @@ def drop_mask(value: Array) -> Array:
     return data.view(np.ndarray)
 
 
-def copy(value: Array, *, order: Order) -> Array:
+def copy(value: Array, *, order: Order = "C") -> Array:
     """Return a writable copy in an order."""
     return value.copy(order) if value.size < FEW else written(value, value.dtype, order)
 
 
-def copy_to_native(value: Array, *, order: Order) -> Array:
+def copy_to_native(value: Array, *, order: Order = "C") -> Array:
     """Return a writable copy in an order, in the byte order of the machine."""
     return written(value, value.dtype.newbyteorder("="), order)
 
 
-def copy_elements(value: Array, *, order: Order) -> Array:
+def copy_elements(value: Array, *, order: Order = "C") -> Array:
     """Return a writable copy, in an order, of an array of text, dates, records or objects."""
     return value.copy(order)
 

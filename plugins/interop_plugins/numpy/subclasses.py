@@ -23,7 +23,7 @@ def to_masked(value: Array) -> Masked:
     return np.ma.MaskedArray(value, copy=False, subok=False)
 
 
-def copy(value: Array, *, order: Order) -> Array:
+def copy(value: Array, *, order: Order = "C") -> Array:
     """Return a writable copy of its class in an order."""
     return _classed(copy_to_native(_numbers(value), order=order), value)
 

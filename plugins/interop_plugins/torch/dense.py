@@ -124,7 +124,7 @@ def without_subclass(value: Tensor) -> Tensor:
         return value.as_subclass(torch.Tensor)
 
 
-def resolve(value: Tensor, *, order: Order) -> Tensor:
+def resolve(value: Tensor, *, order: Order = "C") -> Tensor:
     """Return a tensor in an order with its lazy conjugation and negation carried out."""
     if order == "F":
         return _reversed(resolve(_reversed(value), order="C"))

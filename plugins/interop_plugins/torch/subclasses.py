@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .dense import Order
 
 
-def clone(value: Tensor, *, order: Order) -> Tensor:
+def clone(value: Tensor, *, order: Order = "C") -> Tensor:
     """Return a copy of its class, in C order or in that in which its elements lie."""
     return _classed(value.clone(memory_format=memory_format(order)), value)
 
