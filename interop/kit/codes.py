@@ -1,4 +1,4 @@
-"""Arrays of integers whose class keeps beside them what they stand for."""
+"""Arrays of codes, whose class keeps beside them what they stand for."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _NO_HOLDERS = (type, ModuleType, FunctionType, Mapping)
 
 
 def refuse_codes(value: Any, base: type, plain: str) -> None:
-    """Refuse an array of integers that are codes: its class keeps their scale, or their type.
+    """Refuse an array of codes: its class keeps their scale, or their type.
 
     Parameters
     ----------
     value : array
-        Of integers, and of a subclass of `base`.
+        Of integers or narrow floats, and of a subclass of `base`.
     base : type
         The framework's own array type.
     plain : str
-        The call that gives the integers alone: ``"x.view(numpy.ndarray)"``.
+        The call that gives the codes alone: ``"x.view(numpy.ndarray)"``.
 
     Raises
     ------

@@ -191,11 +191,11 @@ class Bare(torch.Tensor):
     """Codes whose library dequantizes them by a function."""
 
 
-def held(kind: Any, **attributes: Any) -> Any:
+def held(kind: Any, dtype: str = "int8", **attributes: Any) -> Any:
     if issubclass(kind, np.ndarray):
-        value = np.arange(3, dtype="int8").view(kind)
+        value = np.arange(3).astype(getattr(ml_dtypes, dtype, dtype)).view(kind)
     else:
-        value = torch.arange(3, dtype=torch.int8).as_subclass(kind)
+        value = torch.arange(3).to(getattr(torch, dtype)).as_subclass(kind)
     for name, part in attributes.items():
         setattr(value, name, part)
     return value
@@ -209,6 +209,16 @@ UNDECLARED: dict[str, tuple[Callable[[], Any], str, str]] = {
         lambda: held(Bare, state=SimpleNamespace(absmax=torch.ones(1), axis=0)),
         "state",
         f"{__name__}.dequantize_4bit(x, ...)",
+    ),
+    "a scale of float8": (
+        lambda: held(Scaled, "float8_e4m3fn", scale=torch.tensor(0.5)),
+        "scale",
+        "x.dequantize()",
+    ),
+    "a step of float4": (
+        lambda: held(Slotted, "float4_e2m1fn", step=np.ones(1)),
+        "step",
+        "x.dequantized()",
     ),
     "a type": (lambda: held(Scaled, quant_type=Kind.Q8), "quant_type", "x.dequantize()"),
 }
@@ -294,14 +304,17 @@ def test_pairs_along_another_axis_are_refused() -> None:
         interop.convert(np.ones(3, ml_dtypes.float4_e2m1fn), to="torch.packed")
 
 
-@together("dtype", ["uint4", "int4", "uint2", "bits8", "bits4x2"])
+@together("dtype", ["uint4", "int4", "uint2", "int2", "bits8", "bits4x2", "uint1", "int3"])
 def test_bits_that_torch_does_not_explain_give_their_bytes(dtype: str) -> None:
     """A dtype that torch only stores is refused with a view that works, and what reads codes in it."""
     codes = torch.tensor([0x21, 0x43], dtype=torch.uint8)
     x = codes.view(getattr(torch, dtype))
     for to in ("numpy", "jax"):
-        with pytest.raises(RefusedError, match=r"x\.view\(torch\.uint8\) gives the bytes"):
+        with pytest.raises(
+            RefusedError, match=r"x\.view\(torch\.uint8\) gives the bytes"
+        ) as refusal:
             interop.convert(x, to=to)
+        assert "if they are int2, uint2, int4 or uint4, which packed=" in str(refusal.value)
     assert interop.convert(x.view(torch.uint8), to="numpy").tolist() == [0x21, 0x43]
     numbers = interop.QuantizedArray(codes, torch.tensor(1.0), packed="uint4", shape=(4,))
     assert interop.convert(numbers, to="numpy").tolist() == [1, 2, 3, 4]

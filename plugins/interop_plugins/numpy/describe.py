@@ -21,7 +21,7 @@ from interop.kit import (
     memory_traits,
     refuse_codes,
 )
-from interop.plugin import DTYPES, Spec
+from interop.plugin import DTYPES, Spec, itemsize
 
 if TYPE_CHECKING:
     from typing import Any
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _SCALAR, _SWAPPED = frozenset({"scalar"}), frozenset({"byteswapped"})
 _UNTYPED, _NOT_NUMBERS = frozenset({"untyped"}), frozenset({"not_numbers"})
+#: The dtypes of what may be codes: integers, and numbers of a byte or less.
+_PERHAPS_CODES = INTEGERS | {name for name in DTYPES if itemsize(name) == 1} - {"bool"}
 
 #: How many objects that are missing are passed over for one that is there.
 _MOST_MISSING = 1000
@@ -135,7 +137,7 @@ def _describe_other(value: Array | Scalar, name: str, traits: frozenset[str]) ->
         masked = frozenset({"masked"}) if mask is not None and mask.any() else EMPTY
         traits = traits | masked | memory_traits(value)
         return Spec("numpy.ma", name, "cpu", value.shape, traits, value.nbytes)
-    if name in INTEGERS:
+    if name in _PERHAPS_CODES:
         refuse_codes(value, np.ndarray, "x.view(numpy.ndarray)")
     traits = traits | {"masked" if has_mask(value) else "subclass"}
     if hasattr(value, "unmasked"):  # which may have a unit, as astropy's arrays have

@@ -128,8 +128,8 @@ _SHARD_HINTS = {
 _STATE = "interop.convert_tree converts the arrays in its state_dict()."
 _STORED_ONLY = (
     "torch stores it, and does not say how many numbers share an element; x.view(torch.uint8) "
-    "gives the bytes, and interop.QuantizedArray(..., packed='uint4', shape=...) the numbers in "
-    "them."
+    "gives the bytes, and interop.QuantizedArray(..., packed=..., shape=...) the numbers in them "
+    "if they are int2, uint2, int4 or uint4, which packed= has to name."
 )
 _DENSE_HINTS = {
     "masked": "it keeps its numbers and its mask apart; convert what x.get_data() and x.get_mask() "

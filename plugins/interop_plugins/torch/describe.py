@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from interop.kit import COMPLEX, EMPTY, INTEGERS, REALS, overlaps, refuse_codes, stride_traits
-from interop.plugin import Spec
+from interop.plugin import DTYPES, Spec, itemsize
 
 from .no_trace import mark_waiting
 
@@ -43,6 +43,8 @@ _COMPONENTS = {
 }
 #: The dtype of which two numbers along the axis of stride 1 share a byte.
 _PAIRS = "torch.float4_e2m1fn_x2"
+#: The dtypes of what may be codes: integers, and numbers of a byte or less.
+_PERHAPS_CODES = INTEGERS | {name for name in DTYPES if itemsize(name) == 1} - {"bool"} | {_PAIRS}
 _UNINITIALIZED = ("torch.nn.parameter", "UninitializedTensorMixin")
 #: The methods with which wrappers give a plain tensor, and the traits that name them.
 _WAYS_OUT = {"wait": "waiting", "as_tensor": "as_tensor"}
@@ -248,7 +250,7 @@ def _describe_rare(value: Tensor) -> Spec:
         if value.is_quantized:
             return _describe_quantized(value, subclass)
         name, mask, _ = _dtypes.get(value.dtype, (str(value.dtype), 0, False))
-        if subclass and name in INTEGERS:
+        if subclass and name in _PERHAPS_CODES:
             refuse_codes(value, torch.Tensor, "x.as_subclass(torch.Tensor)")
         traits = subclass | _memory_traits(value, value.data_ptr(), mask) | _grad(value)
         if name == _PAIRS and value.ndim and _is_last_dense(value):
