@@ -481,7 +481,7 @@ def readonly(call: Call) -> str:
 def _opens_memory(call: Call) -> bool:
     """Return whether read-only memory is shared as what may be written, with no effect."""
     is_opened = "readonly" in call.spec.traits and not call.actual.traits & LOCKED
-    is_told = "share_readonly" in call.step.effects
+    is_told = "share_readonly" in call.step.effects or not call.step.aliases
     return is_opened and not is_told and call.case.memory.numbers_overlap(call.value, call.result)
 
 
@@ -499,10 +499,13 @@ def sharing(call: Call) -> str | None:
         return None
     if step.aliases and step.effects & COPYING:
         return Untried("it may share memory or not, as it finds")
-    if all(end.device != "cpu" and not memory.can_fill(end) for end in ends):
+    is_far = all(end.device != "cpu" for end in ends)
+    writers = [end.format for end in ends if memory.can_fill(end)]
+    if is_far and not writers:
         return Untried("nothing but a conversion can write on the devices")
-    case.notes.tell("sharing", f"the memory of {call.trial} was written")
-    by_address = memory.addresses_overlap(call.value, call.result)
+    by = f" by fill of format {writers[0]}" if writers else ""
+    case.notes.tell("sharing", f"the memory of {call.trial} was written{by}")
+    by_address = None if is_far else memory.addresses_overlap(call.value, call.result)
     by_write = memory.is_written_through(call.value, call.result)
     if by_address is None and by_write is None:
         names = sorted({end.format for end in ends})

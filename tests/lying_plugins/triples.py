@@ -66,7 +66,7 @@ def made(dense: Any) -> Triples:
     """Return a matrix as the library makes it."""
     import numpy as np
 
-    rows, columns = np.nonzero(dense)
+    rows, columns = map(np.ascontiguousarray, np.nonzero(dense))
     return Triples(dense.shape, rows, columns, dense[rows, columns])
 
 
