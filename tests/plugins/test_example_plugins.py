@@ -20,6 +20,7 @@ def _case(folder: Path) -> object:
     return pytest.param(folder, id=folder.name, marks=pytest.mark.extra(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", [*map(_case, FOLDERS)])
 def test_its_own_tests_pass(folder: Path) -> None:
     """Registered in a process of its own, the plugin passes the tests that it ships."""

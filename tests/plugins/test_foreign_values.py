@@ -56,6 +56,7 @@ def _run(code: str) -> subprocess.CompletedProcess[str]:
 
 
 # warp and paddle are much larger than everything else, and in no extra.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "library", [pytest.param(name, marks=pytest.mark.extra(name)) for name in LIBRARIES]
 )

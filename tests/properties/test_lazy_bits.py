@@ -173,7 +173,6 @@ def threads(request: pytest.FixtureRequest) -> Iterator[None]:
     ("sizes", "number", "threads"),
     [
         pytest.param(_SMALL, 50, 1, id="small"),
-        pytest.param(_SMALL, 230, 1, id="every pair", marks=pytest.mark.slow),
         pytest.param(_LARGE, 3, 1, id="large, by one thread"),
         pytest.param(_LARGE, 3, 2, id="large, by a team"),
     ],
