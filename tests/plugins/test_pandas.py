@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -262,6 +262,61 @@ def test_columns_of_one_name():
     frame = pd.DataFrame([[1, 2.5]], columns=["a", "a"]).astype({"a": "float32"})
     frame.insert(0, "b", np.int8([7]))
     assert interop.convert(frame, to="numpy").tolist() == [[7, 1, 2.5]]
+
+
+class Geometry(pd.api.extensions.ExtensionDtype):
+    """The dtype of GeoPandas, whose arrays hold objects of Shapely's."""
+
+    name = "geometry"
+    type = object
+
+    @classmethod
+    def construct_array_type(cls) -> type:
+        return Geometries
+
+
+class Geometries(pd.api.extensions.ExtensionArray):
+    """An array of two geometries, which PyArrow does not take, as that of GeoPandas."""
+
+    dtype = Geometry()
+    nbytes = 16
+
+    def __len__(self) -> int:
+        return 2
+
+    def copy(self) -> Geometries:
+        return self
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        msg = "Did not pass numpy.dtype object"
+        raise TypeError(msg)
+
+
+def test_refusals_of_geometries_name_what_makes_others_of_them():
+    """A frame and a Series of geometries say what GeoPandas makes bytes and numbers with."""
+    series = pd.Series(Geometries())
+    for value in (series, pd.DataFrame({"a": series, "n": [1, 2]})):
+        for target in ("polars", "pyarrow" if value is series else "pyarrow.table", "numpy"):
+            with pytest.raises(RefusedError, match=r"x\.to_wkb\(\).*get_coordinates"):
+                interop.convert(value, to=target)
+
+
+def test_a_frame_that_is_cast_keeps_its_class():
+    """A subclass of pandas' frame, as GeoPandas', stays one, with what it knows of itself."""
+
+    class Frame(pd.DataFrame):
+        _metadata: ClassVar[list[str]] = ["crs"]
+
+        @property
+        def _constructor(self) -> type:
+            return Frame
+
+    frame = Frame({"a": [1, 2], "s": ["x", "y"]})
+    frame.crs, frame.attrs = "EPSG:4326", {"unit": "m"}
+    for keywords in ({"dtype": "float32"}, {"copy": True}):
+        result: Any = interop.convert(frame, to="pandas", **keywords)
+        assert (type(result), result.crs, result.attrs) == (Frame, "EPSG:4326", {"unit": "m"})
+        assert result["a"].dtype == keywords.get("dtype", "int64")
 
 
 def test_a_dtype_of_another_library_is_not_taken_for_numbers():

@@ -99,7 +99,8 @@ def cast_columns(frame: pd.DataFrame, *, columns: Mapping[str, str]) -> pd.DataF
     arrays = READER.cast_columns(frame, cast_array, columns)
     cast = pd.DataFrame(dict(enumerate(arrays)), index=frame.index, copy=False)
     cast.columns = frame.columns
-    return cast.__finalize__(frame)
+    kept: pd.DataFrame = frame._constructor(cast, copy=False).__finalize__(frame)
+    return kept
 
 
 def frame_memory(frame: pd.DataFrame) -> tuple[tuple[int, int], ...]:

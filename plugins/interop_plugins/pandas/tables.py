@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 
 #: The names that PyArrow gives to levels of an index without names.
 _LEVEL = re.compile(r"__index_level_[0-9]+__")
+#: Of the columns of GeoPandas.
+_GEOMETRIES = (
+    "PyArrow takes no geometries: x.to_wkb() writes them as bytes, x.to_arrow() as Arrow's, and "
+    "the get_coordinates() of a column as numbers"
+)
 
 
 def _refusals() -> tuple[type[Exception], ...]:
@@ -57,11 +62,7 @@ def to_table(frame: pd.DataFrame) -> pa.Table:
     except _refusals() as error:
         # It is no reason to take another way, on which names and dtypes would be lost.
         if any(str(dtype) == "geometry" for dtype in frame.dtypes):
-            msg = (
-                "PyArrow makes no table of geometries: x.to_wkb() writes them as bytes, "
-                "x.to_arrow() as Arrow's, and the get_coordinates() of a column as numbers."
-            )
-            raise RefusedError(msg) from error
+            raise RefusedError(f"{_GEOMETRIES}.") from error
         others = [name for name, dtype in frame.dtypes.items() if is_untyped(dtype)]
         names = f" (columns of objects: {', '.join(map(repr, others))})" if others else ""
         reason = str(error).rstrip(".")
@@ -113,7 +114,8 @@ def to_arrow(vector: Vector) -> pa.Array:
     try:
         array = pa.array(values, from_pandas=not is_real)
     except _refusals() as error:
-        raise Declined(str(error)) from error
+        reason = _GEOMETRIES if str(values.dtype) == "geometry" else str(error)
+        raise Declined(reason) from error
     if not isinstance(array, pa.ChunkedArray):
         if isinstance(array, (pa.ListArray, pa.FixedSizeListArray)):  # of formats of their own
             msg = (
