@@ -137,6 +137,21 @@ def test_the_first_conversion_of_a_process_may_be_a_compiled_one(
 
 
 @pytest.mark.slow
+def test_one_call_before_a_full_graph_has_the_reason_told(
+    in_subprocess: Callable[..., str],
+) -> None:
+    """A process that has listed the formats is told why a conversion in a full graph is refused."""
+    printed = in_subprocess("""
+        import torch, interop
+        interop.formats()
+        f = torch.compile(lambda x: interop.convert(x, to="numpy"), fullgraph=True, backend="eager")
+        try: f(torch.ones(2))
+        except torch._dynamo.exc.Unsupported as error: print("by the value at hand" in str(error))
+    """)
+    assert printed == "True\n"
+
+
+@pytest.mark.slow
 def test_torch_may_be_imported_after_the_plugins_are_loaded(
     in_subprocess: Callable[..., str],
 ) -> None:
