@@ -186,7 +186,6 @@ UNTRIED: dict[str, set[str]] = {
         *("variants of format runs", "refusals of runs → numpy: expand"),
         "copy of format later",  # there is no memory before it is computed
         "copy of later → numpy: compute",
-        "sharing of far → far: move on oneapi",  # only a conversion can write there
     },
 }
 
