@@ -205,6 +205,27 @@ def test_a_frame_of_one_block_is_shared():
     assert interop.convert(recast, to="numpy").tolist() == array.tolist()
 
 
+@together("keywords", [{}, {"copy": True}, {"copy": False}, {"dtype": "float64"}, {"order": "F"}])
+def test_warm_calls_tell_frames_of_one_dtype_apart(keywords):
+    """A block, columns apart, few rows, chunks and nulls are each what they are, in any order."""
+    block = pl.from_numpy(np.asfortranarray(np.arange(12.0).reshape(4, 3)))
+    apart = block.select("column_0", "column_2", "column_1")
+    chunks = pl.concat([block, block], rechunk=False)
+    nulls = block.with_columns(column_1=pl.lit(None, dtype=pl.Float64))
+    renamed = block.rename({"column_0": "x"})
+    for frame in (block, apart, block[1:3], block[:1], block[:0], chunks, nulls, renamed) * 3:
+        try:
+            plan = interop.plan(frame, to="numpy", **keywords)
+        except RefusedError:
+            with pytest.raises(RefusedError):
+                interop.convert(frame, to="numpy", **keywords)
+            continue
+        result = interop.convert(frame, to="numpy", **keywords)
+        assert result.tolist() == [[*row] for row in frame.rows()]
+        if frame.height:
+            assert np.shares_memory(result, frame.to_series().to_numpy()) is plan.aliases
+
+
 # ---------------------------------------------------------------------- lists
 
 

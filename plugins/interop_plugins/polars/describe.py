@@ -247,19 +247,24 @@ def to_arrays(series: pl.Series) -> pl.Series:
 def frame_fast_key(frame: pl.DataFrame | pl.LazyFrame) -> tuple[object, ...] | None:
     """Return what tells one DataFrame from another: all that its spec says, and reads of columns.
 
-    Whether columns of one dtype are one block, and what is in lists, is told by others.
+    What is in lists is told by others.
     """
     import polars as pl
 
     if isinstance(frame, pl.LazyFrame):
         return None
-    facts = {(c.dtype, c.n_chunks() == 1, not c.null_count()) for c in frame.get_columns()}
-    dtypes = {dtype for dtype, *_ in facts}
-    is_plain = len(dtypes) > 1 or all(dtype.is_decimal() for dtype in dtypes)
-    if frame.width < 2 or not is_plain or any(dtype.is_nested() for dtype in dtypes):
-        return None
     rows, columns = frame.shape
-    return frozenset(facts), labels.present(frame), (rows * columns).bit_length() >> 1
+    is_block = rows > 1 and columns > 1 and _is_one_block(frame)
+    # The columns of a block are like the first, without nulls.
+    facts = {(frame.to_series().dtype, True, False)} if is_block else _facts(frame)
+    dtypes = {dtype for dtype, *_ in facts}
+    is_plain = len(dtypes) > 1 or all(
+        dtype.is_decimal() or str(dtype) in SHARED_NAMES for dtype in dtypes
+    )
+    if columns < 2 or not is_plain or any(dtype.is_nested() for dtype in dtypes):
+        return None
+    size = (rows * columns).bit_length() >> 1
+    return frozenset(facts), is_block, min(rows, 2), labels.present(frame), size
 
 
 # ---------------------------------------------------------------------- kinds of columns
@@ -267,10 +272,14 @@ def frame_fast_key(frame: pl.DataFrame | pl.LazyFrame) -> tuple[object, ...] | N
 
 def _kinds_of_columns(frame: pl.DataFrame) -> frozenset[str]:
     """Return the traits of columns that other libraries' tables keep in another way."""
-    columns = frame.iter_columns()
     return frozenset().union(
-        *(_kinds(str(c.dtype), c.n_chunks() != 1, bool(c.null_count())) for c in columns)
+        *(_kinds(str(dtype), not is_one, has_nulls) for dtype, is_one, has_nulls in _facts(frame))
     )
+
+
+def _facts(frame: pl.DataFrame) -> set[tuple[pl.DataType, bool, bool]]:
+    """Return the dtypes of columns, whether each lies in one chunk, and whether any is null."""
+    return {(c.dtype, c.n_chunks() == 1, bool(c.null_count())) for c in frame.get_columns()}
 
 
 #: The words in Polars' names of dtypes that Arrow's names have others for.
