@@ -680,6 +680,7 @@ def test_scales_in_tiles_are_put_in_rows_and_codes_are_shared() -> None:
     with interop.trace() as receipts:
         result = interop.convert(array, to="quantized.numpy")
     assert address(result.codes) == codes.data_ptr()
+    assert result.scale.flags.c_contiguous
     plan = interop.plan(array, to="quantized.numpy")
     assert (plan.aliases, plan.effects) == (receipts[0].aliased, {"copy"}) == (True, {"copy"})
     with pytest.raises(RefusedError, match="copy"):

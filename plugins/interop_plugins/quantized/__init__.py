@@ -27,7 +27,7 @@ from .components import detach, in_rows, join, pack, unpack
 from .dense import dequantize_cupy, dequantize_into_numpy, dequantize_numpy, dequantize_torch
 from .describe import describe, memory
 from .frameworks import DTYPES, NUMPY_DTYPES
-from .samples import require_grad
+from .samples import require_grad, swizzle
 
 _GRAD = frozenset({"grad"})
 _PACKED, _SCHEMES = frozenset({"packed"}), frozenset({"biased", "per_block"})
@@ -80,7 +80,10 @@ def _formats() -> Iterable[Format]:
             ),
             memory=memory,
             advanced=Advanced(hub=True),
-            samples=Samples(variants={"grad": require_grad} if framework == "torch" else {}),
+            samples=Samples(
+                variants={"swizzled": swizzle}
+                | ({"grad": require_grad} if framework == "torch" else {})
+            ),
         )
         for framework, memory_traits in _MEMORY.items()
     ]

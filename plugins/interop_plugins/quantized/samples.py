@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from interop.plugin import Declined
+
 from .array import QuantizedArray
 from .components import pack, parts_of
 from .describe import arrays_of
@@ -11,3 +13,15 @@ def require_grad(value: QuantizedArray) -> QuantizedArray:
     """Return the quantized array with a scale that is a leaf of an autograd graph."""
     scale = value.scale.detach().requires_grad_()
     return pack(parts_of(value, {**arrays_of(value), "scale": scale}))
+
+
+def swizzle(value: QuantizedArray) -> QuantizedArray:
+    """Return the quantized array with its one scale for each block, in tiles."""
+    if value.axis is not None or value.bias is not None or not value.ndim:
+        msg = "the one scale of all codes, which have axes, is made that of blocks"
+        raise Declined(msg)
+    codes, scale, axis = value.codes, value.scale, value.ndim - 1
+    if value.zero_point is not None:
+        codes = codes - value.zero_point
+    blocks = QuantizedArray(codes, codes[..., :1] * 0 + scale, axis=axis, block_size=2**16)
+    return blocks.with_scale_layout("128x4")

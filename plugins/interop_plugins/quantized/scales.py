@@ -43,7 +43,9 @@ def from_tiles(scale: Array, shape: tuple[int, ...]) -> Array:
     rows, blocks = _padded(shape)
     tiles = scale.reshape(rows // _ROWS, blocks // _BLOCKS, _ROWS // _TIMES, _TIMES, _BLOCKS)
     padded = tiles.swapaxes(1, 3).reshape(rows, blocks)
-    return padded[: prod(shape[:-1]), : shape[-1]].reshape(shape)
+    kept = padded[: prod(shape[:-1]), : shape[-1]]
+    block = kept.contiguous() if hasattr(kept, "contiguous") else kept.copy()
+    return block.reshape(shape)
 
 
 def _padded(shape: tuple[int, ...]) -> tuple[int, int]:
