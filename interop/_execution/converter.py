@@ -258,29 +258,38 @@ class Converter:
         source = store.registry.formats.get(spec.format)
         if source is None or not store.knows(kind, source):
             return
-        learnt = None
+        lessons = []
         if not plan._warning:
             guarded = chosen is not self or request.dtype is not None
-            learnt = lesson(x, spec, plan, request, store.planner, guarded=guarded)
+            lessons = [lesson(x, spec, plan, request, store.planner, guarded=guarded)]
             # Numbers without a dtype get the one that the settings of the target name.
             is_weak = request.dtype is None and not WEAK.isdisjoint(spec.traits)
             varies = chosen.settings or (is_weak and chosen.weak_settings)
-            if learnt is None and not (varies or request.like):
-                learnt = call_lesson(x, spec, plan, source)
+            # Declared paths share, and leave out what is copied within a format, such as bytes.
+            is_left_out = lessons == [None] or _copies_within(plan)
+            if is_left_out and not (varies or request.like):
+                lessons.append(call_lesson(x, spec, plan, source))
         with store.lock:
             if version != store.registry.version:
                 return
             store.count()  # which may forget all that there is
             self.asked[plan, kind] = True  # the first plan of a type may teach nothing
-            if learnt is None:
+            learnt = [learn for learn in lessons if learn is not None]
+            if not learnt:
                 return
             fast = self.learnt.get(kind) or Fast(source.fast_key, source.advanced.address)
-            learnt(fast)
+            for learn in learnt:
+                learn(fast)
             fast.compose(store.registry.untraced)
             self.learnt[kind] = fast
             if kind.__module__ != "builtins":
                 self.leaves[kind] = fast
             self.fast[kind] = fast.function
+
+
+def _copies_within(plan: Plan) -> bool:
+    """Return whether a plan copies, and has a step within a format."""
+    return not plan.zero_copy and any(s.before.format == s.after.format for s in plan.steps)
 
 
 class Converters:

@@ -391,6 +391,8 @@ PLANNED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: np.ones(2**21),
         "copy sparse several stream to-copy",
     ),
+    "bytes": (lambda: b"four", "several stream"),
+    "bytes of somebody": (lambda: memoryview(bytearray(4)), "several stream"),
     "array scalar": (
         lambda: np.float64(1),
         "same share allow copy device dtype forbid like python several sparse stream to-copy writable",

@@ -309,6 +309,30 @@ def test_bytes_are_uint8(kind, size):
         assert result.ctypes.data == np.frombuffer(value, np.uint8).ctypes.data
 
 
+@together("value", [b"four", bytearray(b"four"), memoryview(b"four"), memoryview(b"fourfour")[::2]])
+def test_bytes_are_copied_cold_and_warm(value):
+    """Whatever the type of bytes, a copy has the same numbers in memory of its own."""
+    mine = interop.Interop()
+    for keywords in ({"to": "torch", "copy": True}, {"to": "numpy", "dtype": "int64"}):
+        for longer in (1, 1, 1, 50, 1):
+            bytes_ = value if longer == 1 else type(value)(bytes(value) * longer)
+            result = np.asarray(mine.convert(bytes_, **keywords))
+            assert result.tolist() == list(bytes(bytes_))
+            assert result.dtype == keywords.get("dtype", "uint8")
+            assert result.flags.writeable
+            assert not np.shares_memory(result, np.asarray(memoryview(bytes_)))
+
+
+def test_locked_bytes_are_copied_by_warm_calls_that_share_others():
+    """Views of one type, some of which are read-only, each get what a first call gives them."""
+    mine, whole = interop.Interop(), bytearray(b"four")
+    for _ in range(3):
+        for view in (memoryview(whole), memoryview(whole).toreadonly()):
+            result = mine.convert(view, to="torch").numpy()
+            assert result.tolist() == list(whole)
+            assert np.shares_memory(result, np.asarray(view)) is not view.readonly
+
+
 @together("code", "?bhilqBHILQefdNg")
 def test_views_of_memory_are_shared_cold_and_warm(code):
     """A view of a block of numbers is shared by the first call and by those on the fast path."""

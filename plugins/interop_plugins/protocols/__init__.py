@@ -31,7 +31,14 @@ from interop.plugin import (
 from interop.plugin.advanced import Advanced
 
 from .arrow import array_of, stream_of
-from .buffers import BUFFERS, buffer_fast_path, buffer_memory, describe_buffer, from_buffer
+from .buffers import (
+    BUFFERS,
+    buffer_fast_path,
+    buffer_key,
+    buffer_memory,
+    describe_buffer,
+    from_buffer,
+)
 from .common import NUMBERS, PLAIN
 from .interfaces import (
     cuda_memory,
@@ -100,6 +107,7 @@ def _buffer() -> Format:
         carries=MEMORY_TRAITS,
         protocol="__buffer__",
         memory=buffer_memory,
+        advanced=Advanced(fast_key=buffer_key),
         samples=Samples(
             variants={"noncontiguous": buffer_with_gaps, "readonly": memoryview.toreadonly}
         ),

@@ -11,7 +11,7 @@ from interop.plugin import DTYPES, Spec
 from .common import FOREIGN_ORDER, NUMBERS, layout_of, name_of_kind, unread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
     from typing import Any
 
     from numpy.typing import NDArray
@@ -126,6 +126,19 @@ def _asarray() -> Callable[[memoryview], NDArray[Any]]:
     import numpy as np
 
     return np.asarray
+
+
+def buffer_key(value: Foreign) -> tuple[Hashable, ...] | None:
+    """Return what tells one block of bytes from another, or None for all other buffers."""
+    kind = type(value)
+    if kind is bytes or kind is bytearray:
+        return kind, len(value).bit_length() >> 1  # its `size_class`, without a call
+    try:
+        if kind is memoryview and value.format == "B" and value.c_contiguous:
+            return value.readonly, value.ndim, value.nbytes.bit_length() >> 1
+    except ValueError:  # it is released
+        pass
+    return None
 
 
 def buffer_memory(value: Foreign) -> tuple[tuple[int, int], ...]:
