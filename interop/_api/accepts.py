@@ -191,13 +191,13 @@ def _is_object(owner: Value, value: Value) -> bool:
 def _array_specs(
     registry: Registry, tree: Tree, named: Callable[[_Path], _Path] = tuple
 ) -> dict[int, Spec]:
-    """Open the arrays among the leaves; return their specs by their places."""
+    """Open the arrays among the leaves; return their specs by their indices."""
     read, specs = reader(registry), {}
-    for place in tree.leaves:
-        with Located(partial(tree.path, place), named):
-            tree.values[place], spec = read(tree.values[place])
+    for index in tree.leaves:
+        with Located(partial(tree.path, index), named):
+            tree.values[index], spec = read(tree.values[index])
         if spec is not None:
-            specs[place] = spec
+            specs[index] = spec
     return specs
 
 
@@ -296,8 +296,8 @@ class Calls:
         arrays = _array_specs(registry, arguments, partial(_named, self.function))
         if not arrays:
             return self.function(*args, **kwargs)
-        own = [place for place in arrays if type(arguments.values[place]) is not list]
-        numbers = (place for place in own if is_of_numbers(registry, arrays[place]))
+        own = [index for index in arrays if type(arguments.values[index]) is not list]
+        numbers = (index for index in own if is_of_numbers(registry, arrays[index]))
         first = next(numbers, next(iter(own or arrays)))
         spec = arrays[first]
         caller = _Caller(self, arguments.values[first], spec, arguments, arrays)
@@ -314,7 +314,7 @@ class Calls:
 
     def remark(self, error: Exception, args: tuple[Value, ...], kwargs: dict[str, Value]) -> None:
         """Add to an error of the function that an argument is a list, which was left as it is."""
-        paths = [*((0, place) for place in range(len(args))), *((1, name) for name in kwargs)]
+        paths = [*((0, index) for index in range(len(args))), *((1, name) for name in kwargs)]
         for path, value in zip(paths, (*args, *kwargs.values()), strict=True):
             if not self._lists and is_list_of_numbers(self.registry, value):
                 name = joined(_named(self.function, path))
@@ -489,7 +489,7 @@ class _Caller:
     arguments : Tree, optional
         Needed to call the function.
     arrays : mapping of int to Spec, optional
-        The arrays among the leaves of `arguments`, by their places.
+        The arrays among the leaves of `arguments`, by their indices.
     """
 
     def __init__(
@@ -518,9 +518,9 @@ class _Caller:
         """Return the result of a function, with its arrays converted to the caller's kind."""
         tree = Tree(result, partial(is_array, self._registry), self._registry.containers)
         values, back = tree.values, _once(self.back)
-        for place in _array_specs(self._registry, tree):
-            with Located(partial(tree.path, place), self._named):
-                values[place] = back(values[place])
+        for index in _array_specs(self._registry, tree):
+            with Located(partial(tree.path, index), self._named):
+                values[index] = back(values[index])
         return tree.rebuilt()
 
     def _named(self, path: _Path) -> _Path:
@@ -579,31 +579,31 @@ class _Caller:
         theirs = next((a for a in self._registry.autodiffs if a.format == self.format.name), None)
         if theirs is None:
             return self.plain()
-        places = [place for place, spec in self._arrays.items() if self._takes_part(place, spec)]
+        indices = [index for index, spec in self._arrays.items() if self._takes_part(index, spec)]
 
         def plain(arrays: Sequence[Value]) -> list[Value]:
-            outputs = self._called(self._converted(places, arrays))
+            outputs = self._called(self._converted(indices, arrays))
             return [self.back(output) for output in outputs]
 
         def forward(arrays: Sequence[Value]) -> tuple[list[Value], Pullback]:
-            return self._forward(ours, places, arrays)
+            return self._forward(ours, indices, arrays)
 
-        leaves = [self._arguments.values[place] for place in places]
+        leaves = [self._arguments.values[index] for index in indices]
         return self._rebuilt(theirs.attach(plain, forward, leaves))
 
     def _forward(
-        self, ours: Autodiff, places: Sequence[int], arrays: Sequence[Value]
+        self, ours: Autodiff, indices: Sequence[int], arrays: Sequence[Value]
     ) -> tuple[list[Value], Pullback]:
         """Call the function; return its results, and the pullback, in the caller's arrays."""
-        values = self._converted(places, arrays)
+        values = self._converted(indices, arrays)
         dtypes = [self._registry.recognition.describe(array).dtype for array in arrays]
 
         def function(inputs: Sequence[Value]) -> list[Value]:
-            for place, array in zip(places, inputs, strict=True):
-                values[place] = array
+            for index, array in zip(indices, inputs, strict=True):
+                values[index] = array
             return self._called(values)
 
-        outputs, pull = ours.vjp(function, [values[place] for place in places])
+        outputs, pull = ours.vjp(function, [values[index] for index in indices])
 
         def pullback(cotangents: Sequence[Value]) -> list[Value]:
             converted = [
@@ -625,13 +625,13 @@ class _Caller:
         msg = f"no plugin differentiates functions of {framework}; grad=True works with {formats}."
         raise BadRequestError(msg)
 
-    def _takes_part(self, place: int, spec: Spec) -> bool:
+    def _takes_part(self, index: int, spec: Spec) -> bool:
         """Return whether an argument is one of the caller's arrays, which may have a history."""
         own = self.format.name
         if spec.format == own:
             return True
         if "grad" in spec.traits:
-            path_of = partial(self._arguments.path, place)
+            path_of = partial(self._arguments.path, index)
             with Located(path_of, partial(_named, self._function)):
                 msg = (
                     f"{summary(spec)} has a history that grad=True would lose, because it is not "
@@ -640,20 +640,20 @@ class _Caller:
                 raise BadRequestError(msg)
         return False
 
-    def _converted(self, places: Sequence[int] = (), arrays: Sequence[Value] = ()) -> list[Value]:
+    def _converted(self, indices: Sequence[int] = (), arrays: Sequence[Value] = ()) -> list[Value]:
         """Return the values of the arguments, with every array in the function's format.
 
-        The `arrays` stand in for those at some places.
+        The `arrays` stand in for those at some indices.
         """
         values = [*self._arguments.values]
-        for place, array in zip(places, arrays, strict=True):
-            values[place] = array
+        for index, array in zip(indices, arrays, strict=True):
+            values[index] = array
         convert = _once(self._convert_argument)
-        for place, spec in self._arrays.items():
-            path_of = partial(self._arguments.path, place)
+        for index, spec in self._arrays.items():
+            path_of = partial(self._arguments.path, index)
             with Located(path_of, partial(_named, self._function)):
                 if is_of_numbers(self._registry, spec) or not _passes(spec, path_of()):
-                    values[place] = convert(values[place], spec)
+                    values[index] = convert(values[index], spec)
         return values
 
     def _called(self, values: list[Value]) -> list[Value]:
@@ -662,12 +662,12 @@ class _Caller:
         result = self._function(*args, **kwargs)
         self._result = Tree(result, partial(is_array, self._registry), self._registry.containers)
         self._outputs = _array_specs(self._registry, self._result)
-        return [self._result.values[place] for place in self._outputs]
+        return [self._result.values[index] for index in self._outputs]
 
     def _rebuilt(self, outputs: Sequence[Value]) -> Value:
         """Return the function's result with its arrays replaced."""
-        for place, array in zip(self._outputs, outputs, strict=True):
-            self._result.values[place] = array
+        for index, array in zip(self._outputs, outputs, strict=True):
+            self._result.values[index] = array
         return self._result.rebuilt()
 
 

@@ -63,12 +63,12 @@ _IGNORED = frozenset({"grad"})
 
 
 class _Group(NamedTuple):
-    """One array of a tree: its plan, and all its places."""
+    """One array of a tree: its plan, and all its indices."""
 
     spec: Spec
     chosen: Converter
     plan: Plan
-    places: list[int]
+    indices: list[int]
 
 
 class _Stacks:
@@ -134,18 +134,18 @@ class Trees:
             arrays=fast,
         )
         del root
-        places: Sequence[int] = tree.leaves
+        indices: Sequence[int] = tree.leaves
         if stacks is not None and stacks.results:
             of_lists = Fast()
             of_lists.parts = ((stacks.result, None),)
             fast = {**fast, list: of_lists}
         if fast:
-            places = self._left(tree, fast)
-            if not places:
+            indices = self._left(tree, fast)
+            if not indices:
                 return tree.rebuilt()
         return self._by_plans(
             tree,
-            places,
+            indices,
             converter,
             keywords,
             others=others,
@@ -171,20 +171,20 @@ class Trees:
 
     @staticmethod
     def _left(tree: Tree, fast: Mapping[type, Fast]) -> Sequence[int]:
-        """Convert leaves of a tree by fast paths; return the places of those that are left."""
-        values, places, left = tree.values, tree.leaves, []
-        results = fast_leaves([values[place] for place in places], fast)
-        for place, result in zip(places, results, strict=True):
+        """Convert leaves of a tree by fast paths; return the indices of those that are left."""
+        values, indices, left = tree.values, tree.leaves, []
+        results = fast_leaves([values[index] for index in indices], fast)
+        for index, result in zip(indices, results, strict=True):
             if result is NotImplemented:
-                left.append(place)
+                left.append(index)
             else:
-                values[place] = result
+                values[index] = result
         return left
 
     def _by_plans(
         self,
         tree: Tree,
-        places: Sequence[int],
+        indices: Sequence[int],
         converter: Converter,
         keywords: Keywords,
         *,
@@ -192,12 +192,12 @@ class Trees:
         progress: bool,
         consume: bool,
     ) -> Value:
-        """Return a tree with the leaves at some places converted by plans.
+        """Return a tree with the leaves at some indices converted by plans.
 
         Every leaf is planned before the first is converted, so that a refusal costs nothing.
         """
         version = self._registry.version
-        groups = self._planned(tree, places, converter, others)
+        groups = self._planned(tree, indices, converter, others)
         total, values = sum(group.spec.nbytes for group in groups), tree.values
         with (
             tree.emptied() if consume else nullcontext(),
@@ -214,8 +214,8 @@ class Trees:
                         result = self._engine.run(plan, value, spec, chosen.request, words)
                     converter.learn(value, spec, plan, chosen, version)
                     del value
-                    for place in same:
-                        values[place] = result
+                    for index in same:
+                        values[index] = result
                     del result
                     advance(spec.nbytes)
             return tree.rebuilt()
@@ -223,11 +223,11 @@ class Trees:
     def _convert_at_once(
         self, tree: Tree, batch: list[_Group], converter: Converter, version: int
     ) -> bool:
-        """Put the results for some arrays into their places, or answer that nothing was done."""
+        """Put the results for some arrays at their indices, or answer that nothing was done."""
         values, convert = tree.values, batch[0].plan._batch
         assert convert is not None
-        arrays = [values[group.places[0]] for group in batch]
-        with Located(partial(tree.path, batch[0].places[0])):
+        arrays = [values[group.indices[0]] for group in batch]
+        with Located(partial(tree.path, batch[0].indices[0])):
             results = convert(arrays)
         if results is NotImplemented:
             return False
@@ -236,30 +236,30 @@ class Trees:
                 with Located(partial(tree.path, same[0])):
                     self._engine.compare(plan, spec, result)
             converter.learn(array, spec, plan, chosen, version)
-            for place in same:
-                values[place] = result
+            for index in same:
+                values[index] = result
         for group in batch:
             group.plan._batch_verified = True
         return True
 
     def _planned(
-        self, tree: Tree, places: Sequence[int], converter: Converter, others: Others
+        self, tree: Tree, indices: Sequence[int], converter: Converter, others: Others
     ) -> list[_Group]:
         registry = self._registry
         groups: dict[Any, _Group] = {}
         tables: list[RefusedError] = []
         refused: list[RefusedError] = []
-        read, are_all = reader(registry), len(places) == len(tree.leaves)
-        places = [*places]  # to which what arrays hold is added
-        for place in places:
-            with Located(partial(tree.path, place)):
-                value, spec = read(tree.values[place])
+        read, are_all = reader(registry), len(indices) == len(tree.leaves)
+        indices = [*indices]  # to which what arrays hold is added
+        for index in indices:
+            with Located(partial(tree.path, index)):
+                value, spec = read(tree.values[index])
                 if spec is None:
-                    spec = _spec_of_other(registry, value, others, is_root=not place)
+                    spec = _spec_of_other(registry, value, others, is_root=not index)
                 if spec is None:
                     continue
-                # One object may be a number at many places; each gets an array of its own.
-                identity: Value = (place,) if type(value) in NUMBERS else id(value)
+                # One object may be a number at many indices; each gets an array of its own.
+                identity: Value = (index,) if type(value) in NUMBERS else id(value)
                 group = groups.get(identity)
                 if group is None:
                     chosen = converter.chosen(spec)
@@ -267,22 +267,22 @@ class Trees:
                     is_table = len(spec.shape) > 1 and "not_numbers" in spec.traits
                     is_odd = spec.dtype not in DTYPES  # it may be of records
                     if passes and not is_table and chosen.refuses(spec):
-                        places += tree.opened_leaf(place) if is_odd else ()
+                        indices += tree.opened_leaf(index) if is_odd else ()
                         continue
                     try:
                         plan = chosen.plan(spec)
                     except RefusedError as error:
-                        held = tree.opened_leaf(place) if is_odd else []
-                        places += held
+                        held = tree.opened_leaf(index) if is_odd else []
+                        indices += held
                         if not held and (is_table or not passes):
-                            error.locate(joined(tree.path(place)))
+                            error.locate(joined(tree.path(index)))
                             (tables if passes else refused).append(error.with_traceback(None))
                         continue
                     key = _tie(registry, value, spec, plan) or identity
                     group = groups.setdefault(key, _Group(spec, chosen, plan, []))
                     groups[identity] = group
-                group.places.append(place)
-                tree.values[place] = value
+                group.indices.append(index)
+                tree.values[index] = value
         # Tables may have columns of numbers; they pass if something else in the tree is an array.
         if tables and not groups and are_all:
             refused += tables
@@ -315,8 +315,8 @@ def _batches(groups: Iterable[_Group], keywords: Keywords) -> Iterator[list[_Gro
         else:
             at_once.setdefault(plan._key, []).append(group)
     for same in at_once.values():
-        for places in batches([group.spec.nbytes for group in same]):
-            yield [same[place] for place in places]
+        for indices in batches([group.spec.nbytes for group in same]):
+            yield [same[index] for index in indices]
 
 
 def _check_fates(others: object, lists: object) -> None:
@@ -334,7 +334,7 @@ def is_array(registry: Registry, value: Value) -> bool:
 
     Python's own numbers, strings, bytes and lists are values or containers there, although one of
     them alone can be converted. The same goes for types derived from these. A mapping is several
-    arrays, unless it is a dict of elements by their places, as SciPy has.
+    arrays, unless it is a dict of elements by their indices, as SciPy has.
     """
     is_mapping = isinstance(value, Mapping)
     if type(value).__module__ == "builtins" or (is_mapping and not isinstance(value, dict)):

@@ -39,9 +39,6 @@ _LONGEST_NAME = 200
 
 #: What leads to the children of a container, they, and what makes a new one: as in a `Branch`.
 _Opened: TypeAlias = tuple[Sequence[Value], Iterable[Value], Callable[[list[Value]], Value]]
-#: A container of a tree: the place where it stands, the place of its first child, beside which the
-#: others stand, what leads to each, and what makes a new one.
-_Parent: TypeAlias = tuple[int, int, Sequence[Value], Callable[[list[Value]], Value]]
 
 
 def _refilled(container: Value, names: Sequence[Value], children: Sequence[Value]) -> Value:
@@ -67,7 +64,7 @@ def _rebuilt(
 class Tree:
     """A tree of containers, opened down to its leaves.
 
-    It is flat: a list has the root and the children of all containers, each at a place, those of
+    It is flat: a list has the root and the children of all containers, each at an index, those of
     one container side by side.
 
     Parameters
@@ -119,10 +116,11 @@ class Tree:
         #: How many leaves are arrays.
         self.arrays = 0
         self.values: list[Value] = [root]
-        #: The places of the leaves, from left to right.
+        #: The indices of the leaves, from left to right.
         self.leaves: list[int] = []
-        #: The containers, each before those that it holds.
-        self._parents: list[_Parent] = []
+        #: The containers, each before those that it holds: its index, that of its first child,
+        #: after which the others stand, what leads to each, and what makes a new one.
+        self._parents: list[tuple[int, int, Sequence[Value], Callable[[list[Value]], Value]]] = []
         try:
             self._grow(0)
         except RecursionError:
@@ -137,95 +135,95 @@ class Tree:
         """Return a tree of new containers of the same kinds, around other values if given."""
         values = self.values if values is None else values
         try:
-            for place, start, names, rebuild in reversed(self._parents):
-                values[place] = rebuild(values[start : start + len(names)])
+            for index, start, names, rebuild in reversed(self._parents):
+                values[index] = rebuild(values[start : start + len(names)])
         except InteropError as error:
-            error.locate(joined(self.path(place)))
+            error.locate(joined(self.path(index)))
             raise
         return values[0]
 
-    def opened_leaf(self, place: int) -> list[int]:
-        """Open an array if a plugin has a container for it; return the places of what it holds."""
-        value, count = self.values[place], len(self.leaves)
+    def opened_leaf(self, index: int) -> list[int]:
+        """Open an array if a plugin has a container for it; return the indices of what it holds."""
+        value, count = self.values[index], len(self.leaves)
         branch = next(filter(None, (opened(value) for opened in self._own_openers())), None)
         if branch is not None:
-            self._open(branch, place)
+            self._open(branch, index)
         return self.leaves[count:]
 
-    def path(self, place: int) -> tuple[Value, ...]:
-        """Return the names that lead to a place."""
+    def path(self, index: int) -> tuple[Value, ...]:
+        """Return the names that lead to an index."""
         names: list[Value] = []
-        while place:
-            nearest = bisect_right(self._parents, place, key=itemgetter(1)) - 1
+        while index:
+            nearest = bisect_right(self._parents, index, key=itemgetter(1)) - 1
             above, start, children, *_ = self._parents[nearest]
-            names.append(children[place - start])
-            place = above
+            names.append(children[index - start])
+            index = above
         return tuple(reversed(names))
 
     @contextmanager
     def emptied(self) -> Iterator[None]:
         """Empty the containers that can be emptied; fill them with the leaves after an error."""
         values, emptied = self.values, {}
-        for place, *_ in self._parents:
-            container, values[place] = values[place], None  # others would keep their arrays alive
+        for index, *_ in self._parents:
+            container, values[index] = values[index], None  # others would keep their arrays alive
             if type(container) in _EMPTIABLE:
-                emptied[place] = container
+                emptied[index] = container
         try:
             for container in emptied.values():
                 container.clear()
             yield
         except BaseException:
-            for place, start, names, rebuild in reversed(self._parents):
+            for index, start, names, rebuild in reversed(self._parents):
                 children = values[start : start + len(names)]
-                if place in emptied:
-                    values[place] = _refilled(emptied[place], names, children)
+                if index in emptied:
+                    values[index] = _refilled(emptied[index], names, children)
                 else:
-                    values[place] = _rebuilt(rebuild, names, children)
+                    values[index] = _rebuilt(rebuild, names, children)
             raise
 
-    def _grow(self, place: int) -> None:
-        """Collect the leaves below the value at a place."""
-        value = self.values[place]
+    def _grow(self, index: int) -> None:
+        """Collect the leaves below the value at an index."""
+        value = self.values[index]
         open_exactly = _EXACT_OPENERS.get(type(value))
         if open_exactly is not None and not (self._lists and type(value) is list):
-            self._open(open_exactly(value), place)
+            self._open(open_exactly(value), index)
             return
         try:
             is_array = self._is_array(value)
         except InteropError as error:
-            error.locate(joined(self.path(place)))
+            error.locate(joined(self.path(index)))
             raise
         if is_array:
             self.arrays += 1
-            self.leaves.append(place)
+            self.leaves.append(index)
         elif type(value) in self._passed:
             pass
         elif type(value) in SCALARS or (self._passes is not None and self._passes(value)):
-            self.leaves.append(place)
+            self.leaves.append(index)
         else:
-            self._grow_odd(value, place)
+            self._grow_odd(value, index)
 
-    def _grow_odd(self, value: Value, place: int) -> None:
+    def _grow_odd(self, value: Value, index: int) -> None:
         """Collect the leaves of a container, or take the value for a leaf if it holds no array."""
-        branch, is_foreign = self._opened(value, place)
+        branch, is_foreign = self._opened(value, index)
         if branch is None:
-            self.leaves.append(place)
+            self.leaves.append(index)
             return
         leaves, parents, arrays = len(self.leaves), len(self._parents), self.arrays
         start = len(self.values)
-        self._open(branch, place)
+        self._open(branch, index)
         if is_foreign and self.arrays == arrays:
             del self.leaves[leaves:], self._parents[parents:], self.values[start:]
-            self.leaves.append(place)
+            self.leaves.append(index)
         elif is_foreign and not _can_be_copied(value):
-            raise _not_made_anew(value, self.path(place))
+            raise _not_made_anew(value, self.path(index))
 
-    def _open(self, branch: _Opened, place: int) -> None:
-        """Put the children of the container at a place into the list, and collect their leaves."""
+    def _open(self, branch: _Opened, index: int) -> None:
+        """Put the children of the container at an index into the list, and collect their leaves."""
         values, plain, passed, leaves = self.values, self._plain, self._passed, self.leaves
-        (names, opened, rebuild), value = branch, values[place]
+        (names, opened, rebuild), value = branch, values[index]
         start, children = len(values), [*opened]
-        self._parents.append((place, start, names, rebuild))
+        self._parents.append((index, start, names, rebuild))
         values.extend(children)
         if len(children) != len(names):
             msg = (
@@ -246,7 +244,7 @@ class Tree:
                 self._grow(child_place)
         self.arrays += count
 
-    def _opened(self, value: Value, place: int) -> tuple[Branch | None, bool]:
+    def _opened(self, value: Value, index: int) -> tuple[Branch | None, bool]:
         """Open a container, if it is one; tell whether it is of a type that nobody registered."""
         openers = (*self._own_openers(), _open_python, _open_tuple)
         try:
@@ -258,7 +256,7 @@ class Tree:
         except BaseException as error:
             if is_signal(error):
                 raise
-            raise _unread(value, self.path(place), error) from error
+            raise _unread(value, self.path(index), error) from error
 
     def _own_openers(self) -> Iterator[Callable[[Value], Branch | None]]:
         """Yield the functions with which plugins open containers."""
@@ -314,8 +312,8 @@ def _open_items(value: Value) -> Branch | None:
         children = [value[name] for name in names]
         return Branch(names, children, partial(_with_items, value, names))
     if isinstance(value, (list, UserList, deque)):
-        places = range(len(value))
-        return Branch(places, list(value), partial(_with_items, value, places))
+        indices = range(len(value))
+        return Branch(indices, list(value), partial(_with_items, value, indices))
     if isinstance(value, ChainMap):  # whose first mapping may hide what is in others
         maps = value.maps
         return Branch(range(len(maps)), list(maps), lambda new: _with_maps(copy(value), new))

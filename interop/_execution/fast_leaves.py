@@ -35,33 +35,33 @@ def fast_leaves(leaves: Sequence[Value], learnt: Mapping[type, Fast]) -> Sequenc
         return _of_one_type(leaves, fast, fast.parts)
     results: list[Value] = [NotImplemented] * len(leaves)
     for kind in kinds & learnt.keys():
-        places = [place for place, leaf in enumerate(leaves) if type(leaf) is kind]
+        indices = [index for index, leaf in enumerate(leaves) if type(leaf) is kind]
         _put(
             results,
-            places,
-            _of_one_type([leaves[place] for place in places], learnt[kind], learnt[kind].parts),
+            indices,
+            _of_one_type([leaves[index] for index in indices], learnt[kind], learnt[kind].parts),
         )
     return results
 
 
-def _put(results: list[Value], places: Iterable[int], made: Iterable[Value]) -> None:
-    for place, result in zip(places, made, strict=True):
-        results[place] = result
+def _put(results: list[Value], indices: Iterable[int], made: Iterable[Value]) -> None:
+    for index, result in zip(indices, made, strict=True):
+        results[index] = result
 
 
 def _of_one_type(leaves: Sequence[Value], fast: Fast, parts: Sequence[Any]) -> Sequence[Value]:
     """Return the results for leaves, each by the first case that takes it."""
-    # One number may stand at many places; each gets an array of its own.
+    # One number may stand at many indices; each gets an array of its own.
     if len({*map(id, leaves)}) < len(leaves) and type(leaves[0]).__module__ != "builtins":
         arrays = {id(leaf): leaf for leaf in leaves}
         made = dict(zip(arrays, _of_one_type([*arrays.values()], fast, parts), strict=True))
         return [made[id(leaf)] for leaf in leaves]
     results = _by_part(leaves, fast, *parts[0])
     if len(parts) > 1:
-        places = [place for place, result in enumerate(results) if result is NotImplemented]
-        if places:
+        indices = [index for index, result in enumerate(results) if result is NotImplemented]
+        if indices:
             results = [*results]
-            _put(results, places, _of_one_type([leaves[n] for n in places], fast, parts[1:]))
+            _put(results, indices, _of_one_type([leaves[n] for n in indices], fast, parts[1:]))
     return results
 
 
@@ -74,8 +74,8 @@ def _by_part(arrays: Sequence[Value], fast: Fast, path: Any, address_of: Any) ->
         return _mapped(path, arrays, fast)
     counts = Counter(addresses)
     results: list[Value] = [NotImplemented] * len(arrays)
-    places = [place for place, address in enumerate(addresses) if counts[address] == 1]
-    _put(results, places, _mapped(path, [arrays[place] for place in places], fast))
+    indices = [index for index, address in enumerate(addresses) if counts[address] == 1]
+    _put(results, indices, _mapped(path, [arrays[index] for index in indices], fast))
     return results
 
 
@@ -94,46 +94,46 @@ def _in_batches(fast: Fast, path: ValueFunction, arrays: Sequence[Value]) -> Seq
     """Return the results for arrays, of which those with one kind of plan are converted at once."""
     by_key: dict[object, list[int]] = {}
     try:
-        for place, array in enumerate(arrays):
-            by_key.setdefault(fast.key_of(array), []).append(place)
+        for index, array in enumerate(arrays):
+            by_key.setdefault(fast.key_of(array), []).append(index)
     except Exception:  # noqa: BLE001 - the path asks each array for its key again
         return [*map(path, arrays)]
     results: list[Value] = [NotImplemented] * len(arrays)
     at_once: dict[object, tuple[Plan, list[int]]] = {}
-    for key, places in by_key.items():
+    for key, indices in by_key.items():
         plan = fast.batches.get(key)
         if plan is None:
-            _put(results, places, map(path, [arrays[place] for place in places]))
+            _put(results, indices, map(path, [arrays[index] for index in indices]))
         elif plan._batch_verified:  # else the leaves are left to be compared with their plans
-            at_once.setdefault(plan._key, (plan, []))[1].extend(places)
-    for plan, places in at_once.values():
+            at_once.setdefault(plan._key, (plan, []))[1].extend(indices)
+    for plan, indices in at_once.values():
         assert plan._batch is not None
-        for batch in batches([arrays[place].nbytes for place in places]):
-            values = [arrays[places[n]] for n in batch]
+        for batch in batches([arrays[index].nbytes for index in indices]):
+            values = [arrays[indices[n]] for n in batch]
             made = plan._batch(values) if len(values) > 1 else NotImplemented
             made = map(path, values) if made is NotImplemented else made
-            _put(results, [places[n] for n in batch], made)
+            _put(results, [indices[n] for n in batch], made)
     return results
 
 
 def batches(sizes: Sequence[int]) -> Iterator[list[int]]:
-    """Yield the places of values that are converted at once, given the bytes of each.
+    """Yield the indices of values that are converted at once, given the bytes of each.
 
     A large value is alone: it gains nothing.
     """
-    places: list[int] = []
+    indices: list[int] = []
     room = _BATCH
-    for place, nbytes in enumerate(sizes):
+    for index, nbytes in enumerate(sizes):
         if nbytes >= SMALL:
-            yield [place]
+            yield [index]
             continue
         if nbytes > room:
-            yield places
-            places, room = [], _BATCH
-        places.append(place)
+            yield indices
+            indices, room = [], _BATCH
+        indices.append(index)
         room -= nbytes
-    if places:
-        yield places
+    if indices:
+        yield indices
 
 
 def _addresses(arrays: Iterable[Value], address_of: ValueFunction) -> list[int]:

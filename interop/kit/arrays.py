@@ -312,8 +312,8 @@ def overlaps(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int = 1
     if axes and min(length for _, length in axes) == 0:
         return False
     reach = itemsize
-    for place, (step, length) in enumerate(axes):
-        if step < reach and not (place == 1 and _interlock(axes[0], axes[1], itemsize)):
+    for index, (step, length) in enumerate(axes):
+        if step < reach and not (index == 1 and _interlock(axes[0], axes[1], itemsize)):
             return True
         reach += (length - 1) * step
     return False

@@ -58,9 +58,9 @@ def copied_columns(arrow: ModuleType, table: Value) -> Value:
         writer.write_table(table)
     with arrow.ipc.open_stream(sink.getvalue()) as reader:
         copied = reader.read_all()
-    for place, field in enumerate(table.schema):
-        if copied.schema.types[place] != field.type:
-            copied = copied.set_column(place, field, _typed(arrow, table.column(place)))
+    for index, field in enumerate(table.schema):
+        if copied.schema.types[index] != field.type:
+            copied = copied.set_column(index, field, _typed(arrow, table.column(index)))
     return copied
 
 

@@ -221,18 +221,18 @@ def cast_objects(objects: Value, dtype: Any, *, fill_nulls: bool = False) -> Val
     is_complex = dtype.kind == "c"
     kinds = {kind: _are_numbers(np, kind, is_complex) for kind in set(map(type, elements))}
     if not all(kinds.values()):
-        place = next(n for n, element in enumerate(elements) if not kinds[type(element)])
-        kind, what = type(elements[place]).__qualname__, "number" if is_complex else "real number"
+        number = next(n for n, element in enumerate(elements) if not kinds[type(element)])
+        kind, what = type(elements[number]).__qualname__, "number" if is_complex else "real number"
         problem = f"of type {kind}, which is no {what}; leave it out, or put a number in its place"
-        raise _unfit(np, objects, place, problem)
+        raise _unfit(np, objects, number, problem)
     if any(issubclass(kind, np.generic) for kind in kinds):  # NumPy lets them wrap around
         elements = [_plain(np, element) for element in elements]
     try:
         return _cast(np, elements, dtype).reshape(objects.shape)
     except (OverflowError, ValueError):
-        place = next(n for n, element in enumerate(elements) if not _fits(np, element, dtype))
+        number = next(n for n, element in enumerate(elements) if not _fits(np, element, dtype))
         problem = f"which does not fit in {dtype_name(dtype)}"
-        raise _unfit(np, objects, place, problem) from None
+        raise _unfit(np, objects, number, problem) from None
 
 
 def cast_digits(words: Value, scale: int, dtype: Any, nulls: Value | None = None) -> Value | None:
@@ -355,9 +355,9 @@ def _fits(np: ModuleType, element: Any, dtype: Any) -> bool:
     return True
 
 
-def _unfit(np: ModuleType, objects: Value, place: int, problem: str) -> RefusedError:
-    """Return the error that names an element of an array of objects by its place in order of C."""
-    index = tuple(map(int, np.unravel_index(place, objects.shape)))
+def _unfit(np: ModuleType, objects: Value, number: int, problem: str) -> RefusedError:
+    """Return the error that names an element of an array of objects by its number in order of C."""
+    index = tuple(map(int, np.unravel_index(number, objects.shape)))
     shown = str(index[0] if len(index) == 1 else index)
     try:
         element = f"{objects[index]!r:.40}"

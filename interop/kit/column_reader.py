@@ -105,12 +105,12 @@ class ColumnReader:
         if self.by_rows:
             out = out.reshape(rows, width)
         parts = []
-        for place, (name, column) in enumerate(self.columns(table)):
+        for index, (name, column) in enumerate(self.columns(table)):
             try:
                 if self.by_rows:
                     parts.append(self._joined(column, dtype, errors))
                 else:
-                    self._write_column(out[place], column, errors)
+                    self._write_column(out[index], column, errors)
             except RefusedError as error:  # of an object that is no number, for one
                 error.locate(f"column {name!r}")
                 raise
@@ -137,8 +137,8 @@ class ColumnReader:
 
         numbers = self.table(table, dtype=dtype)
         mask = np.zeros(numbers.shape, np.bool_, order="C" if self.by_rows else "F")
-        for place, (_, column) in enumerate(self.columns(table)):
-            self._mask(column, mask[:, place])
+        for index, (_, column) in enumerate(self.columns(table)):
+            self._mask(column, mask[:, index])
         return np.ma.MaskedArray(numbers, mask=mask)
 
     def cast_columns(
@@ -235,11 +235,11 @@ def _interleave(out: Value, columns: list[Value], errors: CastErrors) -> None:
     are_held = [_is_held(column.dtype, out.dtype) for column in columns]
     for start in range(0, len(out), count):
         rows = slice(start, start + count)
-        for place, column in enumerate(columns):
-            if are_held[place]:
-                out[rows, place] = column[rows]
+        for index, column in enumerate(columns):
+            if are_held[index]:
+                out[rows, index] = column[rows]
             else:
-                errors.run(np.copyto, out[rows, place], column[rows], "unsafe")
+                errors.run(np.copyto, out[rows, index], column[rows], "unsafe")
 
 
 def _none(_: Value) -> None:

@@ -90,7 +90,7 @@ def check_lines(
     what : str
         The value, for the message.
     indices : numpy.ndarray
-        The places of the elements in their lines.
+        The indices of the elements in their lines.
     pointers : numpy.ndarray
         Where each line starts, and where the last one ends.
     shape : tuple of int
@@ -141,7 +141,7 @@ def check_offsets(what: str, ends: tuple[int, int], shortest: int, stored: int) 
 def rising(coords: Any) -> Any:
     """Tell of each element but the first whether it comes after the one before.
 
-    If all do, the coordinates are sorted, and no place is given twice.
+    If all do, the coordinates are sorted, and none are given twice.
 
     Parameters
     ----------
@@ -181,13 +181,13 @@ def inspect_once(
     object
         What `inspect` returned.
     """
-    place = id(owner)
-    entry = kept.get(place)
+    identity = id(owner)
+    entry = kept.get(identity)
     if entry is not None and entry[0]() is owner and entry[1] == key:
         kept_outcome: _Outcome = entry[2]
         return kept_outcome
     outcome = inspect()
-    kept[place] = ref(owner, lambda _: kept.pop(place, None)), key, outcome
+    kept[identity] = ref(owner, lambda _: kept.pop(identity, None)), key, outcome
     return outcome
 
 

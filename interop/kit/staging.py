@@ -118,24 +118,24 @@ class _Host:
         self.nbytes = sum(map(len, blocks))
 
     def parts(self, start: int, stop: int) -> Iterator[tuple[slice, Bytes]]:
-        """Yield the parts of blocks between two places, each with its place after the first."""
-        first, place = start, bisect_right(self._ends, start)
+        """Yield the parts of blocks between two addresses, each with its slice of them."""
+        first, number = start, bisect_right(self._ends, start)
         while start < stop:
-            block, end = self._blocks[place], self._ends[place]
+            block, end = self._blocks[number], self._ends[number]
             length, offset = min(end, stop) - start, start - end + len(block)
             yield slice(start - first, start - first + length), block[offset : offset + length]
-            start, place = start + length, place + 1
+            start, number = start + length, number + 1
 
 
 def _fetch(host: _Host, start: int, chunk: Bytes, there: int, index: int) -> None:
     driver.fetch(address(chunk), there + start, len(chunk), index)
-    for place, part in host.parts(start, start + len(chunk)):
-        part[...] = chunk[place]
+    for span, part in host.parts(start, start + len(chunk)):
+        part[...] = chunk[span]
 
 
 def _send(host: _Host, start: int, chunk: Bytes, there: int, index: int) -> None:
-    for place, part in host.parts(start, start + len(chunk)):
-        chunk[place] = part
+    for span, part in host.parts(start, start + len(chunk)):
+        chunk[span] = part
     driver.send(there + start, address(chunk), len(chunk), index)
 
 
