@@ -71,7 +71,7 @@ class Planner:
         dense: bool = False,
     ) -> list[Search]:
         """Return the searches in one graph. With `dense` the routes stay among dense formats."""
-        start, wanted = state or State(spec), goals(graph, spec, request)
+        start, wanted = state or State.at(spec), goals(graph, spec, request)
         route_of = partial(self._array_steps, graph)
         return [
             Search(graph, start, request, wanted, route_of=route_of, dense=dense, within=within)
@@ -102,7 +102,7 @@ class Planner:
 
     def state_after(self, spec: Spec, steps: Iterable[Step]) -> State:
         """Return the state after some steps from a spec."""
-        state, formats = State(spec), self.graph.formats
+        state, formats = State.at(spec), self.graph.formats
         for step in steps:
             _, state = along(state, step, formats, from_lazy=formats[spec.format].lazy)
         return state
@@ -115,7 +115,7 @@ class Planner:
         None if a step can no longer be made, because something was registered since.
         """
         searches = self.searches(spec, request)
-        state, replayed, formats = State(spec), [], self.graph.formats
+        state, replayed, formats = State.at(spec), [], self.graph.formats
         for chosen in steps:
             # The step for this spec has the same origin, and differs only in sizes. Any of the
             # searches can make it, and there is none if no format can hold the result.

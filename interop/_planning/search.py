@@ -26,8 +26,8 @@ from .question import Goal, Question
 from .ranking import Rank
 from .step import Step
 
-#: The traits of memory that its owner has flagged. Memory that is flagged because its framework
-#: never changes it is `immutable`, too.
+#: The traits on the way of memory that its owner has flagged. Memory that is flagged there because
+#: its framework never changes it is `immutable`, too.
 _READONLY = frozenset({"readonly"})
 
 
@@ -43,6 +43,11 @@ class State(NamedTuple):
     readonly_source: bool = False  # the memory was flagged read-only by its owner
     #: The roles of the component arrays that are still the value's; None: all.
     shared: frozenset[str] | None = None
+
+    @classmethod
+    def at(cls, spec: Spec) -> State:
+        """Return the state before the first step; what a value says of its lock is its owner's."""
+        return cls(spec, readonly_source="readonly" in spec.traits)
 
 
 class Search:

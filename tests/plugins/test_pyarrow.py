@@ -143,6 +143,9 @@ def test_mapped_files(tmp_path, in_fork):
         tensor = interop.convert(column, to="torch")
         tensor.zero_()
         assert column[7].as_py() == 7
+        lists = pa.ListArray.from_arrays(pa.array([0, 3, 5], pa.int32()), column)
+        interop.convert(lists, to="torch.jagged").values().zero_()
+        assert lists.to_pylist() == [[0, 1, 2], [3, 4]]
         """
     )
 

@@ -139,7 +139,7 @@ def test_rows_of_vectors_arrive_whole(source: str, target: str) -> None:
         ("pyarrow", "torch.jagged"),
         ("pyarrow, large", "awkward"),
         ("tensorflow", "awkward"),
-        ("polars", "torch.jagged"),
+        ("polars", "awkward"),
         ("awkward", "polars.list"),
         ("torch.jagged", "python.ragged"),
     ],

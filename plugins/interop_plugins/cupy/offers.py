@@ -137,4 +137,4 @@ def copy_adopted_interface(
 ) -> Any:
     """Return a copy of the memory of an interface that was asked for and checked."""
     array = adopt_interface(offer, value)
-    return array if array is NotImplemented else copy(array, order="C", stream=stream)
+    return array if array is NotImplemented else copy(array, stream=stream)

@@ -196,7 +196,7 @@ def _series_of_arrow() -> Iterable[Conversion]:
     Series of other libraries keep their names on the way.
     """
     out = partial(Conversion, "polars.series", "pyarrow", tables.elements_to_pyarrow)
-    out = partial(out, adds=_IMMUTABLE, takes=_CARRIED, drops=_SCATTERED)
+    out = partial(out, adds=_IMMUTABLE | _READONLY, takes=_CARRIED, drops=_SCATTERED)
     out = partial(out, shares=True, cost=Cost(2e-5, 2e10))
     yield out(takes=_IMMUTABLE, dtypes=SHARED, requires=_MASKED, name="share_with_nulls")
     for traits in (_MASKED, _NOT_NUMBERS):
@@ -239,14 +239,16 @@ def _lists() -> Iterable[Conversion]:
     """Yield the conversions of lists to PyArrow's and back; those of one length are arrays."""
     make = partial(Conversion, "polars.list", "pyarrow.list", tables.to_pyarrow, cost=Cost(2e-5))
     takes = _IMMUTABLE | _MASKED | _NESTED | _HYBRID | _NULL_ROWS
-    make = partial(make, dtypes=SHARED, result=Result(index_dtype="int64"))
+    # A library without such a flag, as PyTorch, is to copy what may be mapped memory.
+    make = partial(make, dtypes=SHARED, drops=_IMMUTABLE, adds=_READONLY)
+    make = partial(make, result=Result(index_dtype="int64"))
     # Of more axes only rows of vectors are lists there: others are arrays.
     for vectors, ndims in ((EMPTY, {2}), (_HYBRID, range(3, 65))):
         rows = partial(make, takes=takes - _HYBRID, ndims=frozenset(ndims))
         name = "vectors_to_pyarrow" if vectors else "to_pyarrow"
         yield rows(requires=vectors, name=name)
         scattered = vectors | _SCATTERED
-        yield rows(effects=COPY, name=f"{name}_joined", requires=scattered, drops=_SCATTERED)
+        yield rows(effects=COPY, name=f"{name}_joined", requires=scattered, drops=_SCATTERED | _IMMUTABLE)
     yield Conversion(
         "pyarrow.list",
         "polars.list",
@@ -260,7 +262,9 @@ def _lists() -> Iterable[Conversion]:
 
 def _views() -> Iterable[Conversion]:
     """Yield the conversions to NumPy that share memory."""
-    share = partial(Conversion, target="numpy", function=dense.to_numpy)
+    # What never changes could be shared with PyTorch, which has no lock. The memory of a Series may
+    # also be that of a file that is mapped, where a write ends the process: Polars does not tell.
+    share = partial(Conversion, target="numpy", function=dense.to_numpy, drops=_IMMUTABLE)
     share = partial(share, dtypes=SHARED, adds=_READONLY)
     yield share(
         "polars.series",
@@ -271,7 +275,11 @@ def _views() -> Iterable[Conversion]:
     )
     kinds = _IMMUTABLE | _FORTRAN | COLUMN_TRAITS
     yield share(
-        "polars.dataframe", takes=kinds, drops=COLUMN_TRAITS, cost=Cost(4e-6), name="block_to_numpy"
+        "polars.dataframe",
+        takes=kinds,
+        drops=COLUMN_TRAITS | _IMMUTABLE,
+        cost=Cost(4e-6),
+        name="block_to_numpy",
     )
     yield Conversion(
         "polars.series",
