@@ -19,9 +19,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from interop.testing._conformance.checks import shown
 from interop.testing._conformance.library import Library, numbers
 from interop.testing._conformance.producer import DTYPES, LAYOUTS, Produced
+from interop.testing._conformance.rules import shown
 from interop.testing._libraries import _version
 from interop.testing._process import Say, Worker, WorkerEnded
 

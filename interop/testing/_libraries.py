@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 from interop._model.text import listed
 
 from ._conformance import consumer, interfaces, producer  # they register their checks
-from ._conformance.checks import (
-    CHECKS,
-    Check,
+from ._conformance.library import Library
+from ._conformance.rules import (
+    RULES,
     NotTriedError,
     RefusalError,
+    Rule,
     UntrueError,
     shown,
 )
-from ._conformance.library import Library
 from ._process import Say, Worker, WorkerEnded
 
 #: Seconds that one check may take, the library's import included.
@@ -199,7 +199,7 @@ def check_dlpack(
     if not name:
         raise ValueError("name the module of a library, or what makes its arrays as make=")
     subject = Library(name, *functions)
-    work = [(role, c, case) for role, cs in CHECKS.items() for c in cs.values() for case in c.cases]
+    work = [(role, c, case) for role, cs in RULES.items() for c in cs.values() for case in c.cases]
     findings = []
     with Worker(f"{__name__}:answer") as worker:
         for number, (role, entry, case) in enumerate(work):
@@ -214,7 +214,7 @@ def check_dlpack(
 
 
 def _outcome(
-    worker: Worker, library: Library, role: str, entry: Check, case: str
+    worker: Worker, library: Library, role: str, entry: Rule, case: str
 ) -> tuple[str, str]:
     worker.send([library, role, entry.name, case])
     try:
@@ -227,11 +227,11 @@ def _outcome(
 def answer(question: list[Any], say: Say) -> None:
     """Run one check in this process; called for each question that `check_dlpack` sends."""
     (fields, role, name, case) = question
-    entry = CHECKS[role][name]
+    entry = RULES[role][name]
     say(_run(Library(*fields), role, entry, case))
 
 
-def _run(library: Library, role: str, entry: Check, case: str) -> tuple[str, str]:
+def _run(library: Library, role: str, entry: Rule, case: str) -> tuple[str, str]:
     try:
         subject = _MAKE[role](library, case)
     # Of a library that is looked at: whatever keeps it from making the case.

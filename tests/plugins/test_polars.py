@@ -122,7 +122,11 @@ def test_torch_copies_what_may_be_locked():
     """A tensor is a copy, for Polars does not tell whether a write to its memory would end us."""
     series = pl.Series([1.0, 2.0])
     assert interop.plan(series, to="torch").effects == {"copy"}
-    for value in (series, series.to_frame(), pl.Series([[1.0, 2.0]], dtype=pl.Array(pl.Float64, 2))):
+    for value in (
+        series,
+        series.to_frame(),
+        pl.Series([[1.0, 2.0]], dtype=pl.Array(pl.Float64, 2)),
+    ):
         tensor = interop.convert(value, to="torch")
         tensor += 1
         assert tensor.reshape(-1).tolist() == [2, 3]

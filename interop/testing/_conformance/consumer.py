@@ -13,19 +13,19 @@ from interop.errors import HandOffError
 from interop.kit.dlpack import checked_export
 
 from .capsule import READ_ONLY, Producer, managed
-from .checks import (
+from .library import Library, numbers
+from .producer import DTYPES, LAYOUTS, arranged, sample
+from .rules import (
     HEADER,
     SPECIFICATION,
     STANDARD,
     NotTriedError,
     RefusalError,
     UntrueError,
-    check,
     expect,
+    rule,
     shown,
 )
-from .library import Library, numbers
-from .producer import DTYPES, LAYOUTS, arranged, sample
 
 _ONE = ("one block",)
 
@@ -99,12 +99,12 @@ def _same(left: Any, right: Any) -> bool:
     return bool(np.array_equal(left.astype("complex128"), right.astype("complex128")))
 
 
-@check("consumer", "Shape and numbers are those of the producer", HEADER, *LAYOUTS, *DTYPES)
+@rule("consumer", "Shape and numbers are those of the producer", HEADER, *LAYOUTS, *DTYPES)
 def _numbers(case: Consumed) -> None:
     case.check(Producer(case.array))
 
 
-@check(
+@rule(
     "consumer",
     "Without strides, an array is one C-ordered block (before version 1.2)",
     f"{HEADER}, DLTensor.strides",
@@ -114,7 +114,7 @@ def _no_strides(case: Consumed) -> None:
     case.check(Producer(case.array, strides=None))
 
 
-@check(
+@rule(
     "consumer",
     "The offset in bytes counts",
     f"{HEADER}, DLTensor.byte_offset",
@@ -128,7 +128,7 @@ def _byte_offset(case: Consumed) -> None:
     case.check(producer)
 
 
-@check(
+@rule(
     "consumer",
     "Strides of an axis of length one mean nothing",
     f"{HEADER}, DLTensor.strides",
@@ -138,7 +138,7 @@ def _strides_of_one(case: Consumed) -> None:
     case.check(Producer(case.array, strides=(2**40, 1)))
 
 
-@check(
+@rule(
     "consumer",
     "Elements that share memory are read as often as they occur",
     f"{HEADER}, DLTensor.strides",
@@ -151,7 +151,7 @@ def _broadcast(case: Consumed) -> None:
     expect(_same(read, expected), f"the numbers are {read.tolist()}, not {expected.tolist()}")
 
 
-@check(
+@rule(
     "consumer",
     "An array without elements needs no memory",
     f"{HEADER}, DLTensor.data",
@@ -161,7 +161,7 @@ def _no_memory_without_elements(case: Consumed) -> None:
     case.check(Producer(case.array, data=None))
 
 
-@check(
+@rule(
     "consumer",
     "It takes the kind of capsule that it asks for",
     f"{STANDARD}, __dlpack__, notes",
@@ -171,7 +171,7 @@ def _versions(case: Consumed) -> None:
     case.check(Producer(case.array))
 
 
-@check(
+@rule(
     "consumer",
     "It asks for versioned capsules, which alone can say that memory is read-only",
     f"{STANDARD}, __dlpack__, max_version",
@@ -185,7 +185,7 @@ def _asks_for_version_1(case: Consumed) -> None:
     expect(asked, f"it asks with {producer.requests}")
 
 
-@check(
+@rule(
     "consumer",
     "Whoever asks for versioned capsules takes an unversioned one as well",
     f"{STANDARD}, __dlpack__, max_version",
@@ -195,7 +195,7 @@ def _unversioned_answers(case: Consumed) -> None:
     case.check(Producer(case.array, versioned=False))
 
 
-@check(
+@rule(
     "consumer",
     "A producer that knows no keyword but stream is asked without the others",
     f"{STANDARD}, __dlpack__, notes",
@@ -205,7 +205,7 @@ def _old_producers(case: Consumed) -> None:
     case.check(Producer(case.array, keywords=("stream",)))
 
 
-@check(
+@rule(
     "consumer",
     "A later minor version is taken",
     f"{HEADER}, DLPackVersion",
@@ -215,7 +215,7 @@ def _later_minor_versions(case: Consumed) -> None:
     case.check(case.versioned(minor=99))
 
 
-@check(
+@rule(
     "consumer",
     "Of a later major version no field is used, and its deleter is called",
     f"{HEADER}, DLPackVersion",
@@ -231,7 +231,7 @@ def _later_major_versions(case: Consumed) -> None:
     raise UntrueError("it takes an array whose layout it cannot know")
 
 
-@check(
+@rule(
     "consumer",
     "A used capsule is renamed, and the deleter is called once, when the result is gone",
     SPECIFICATION,
@@ -261,7 +261,7 @@ def _expect_deleted(producer: Producer) -> None:
     expect(deleted == taken, f"it used {taken} capsules, and called {deleted} deleters")
 
 
-@check(
+@rule(
     "consumer",
     "A capsule that is refused is deleted once, whoever does it",
     SPECIFICATION,
@@ -278,7 +278,7 @@ def _refused_capsules(case: Consumed) -> None:
         raise UntrueError("it takes a dtype with the type code 77, which nobody has")
 
 
-@check("consumer", "A capsule may have no deleter", f"{HEADER}, deleter", *_ONE)
+@rule("consumer", "A capsule may have no deleter", f"{HEADER}, deleter", *_ONE)
 def _no_deleter(case: Consumed) -> None:
     result = case.take(Producer(case.array, deleter=False))
     read = _read(result)
@@ -287,7 +287,7 @@ def _no_deleter(case: Consumed) -> None:
     gc.collect()
 
 
-@check(
+@rule(
     "consumer",
     "A dtype that it lacks is refused, and not read as another: lanes, packed numbers",
     f"{HEADER}, DLDataType",
@@ -311,7 +311,7 @@ def _passes_on(result: Any, **fields: int) -> bool:
     return all(getattr(tensor, name) == value for name, value in fields.items())
 
 
-@check(
+@rule(
     "consumer",
     "Memory of a device that it does not have is refused, and not read",
     f"{SPECIFICATION}, semantics",
@@ -327,7 +327,7 @@ def _foreign_devices(case: Consumed) -> None:
         raise UntrueError(f"it takes memory of an extension device as {type(result).__name__}")
 
 
-@check(
+@rule(
     "consumer",
     "The errors of a producer reach the caller",
     f"{STANDARD}, from_dlpack, raises",
@@ -342,7 +342,7 @@ def _errors_of_producers(case: Consumed) -> None:
     raise UntrueError("there is no error")
 
 
-@check(
+@rule(
     "consumer",
     "An object without __dlpack__ is an AttributeError",
     f"{STANDARD}, from_dlpack, raises",
@@ -359,7 +359,7 @@ def _objects_without_dlpack(case: Consumed) -> None:
     raise UntrueError("there is no error")
 
 
-@check(
+@rule(
     "consumer",
     "Memory that is flagged read-only is not written to by way of the result",
     f"{HEADER}, DLPACK_FLAG_BITMASK_READ_ONLY",
@@ -376,7 +376,7 @@ def _read_only(case: Consumed) -> None:
     expect(_same(case.array, before), "a write to the result changes the memory")
 
 
-@check(
+@rule(
     "consumer",
     "copy=False shares or raises; copy=True does not share",
     f"{STANDARD}, from_dlpack, copy",
@@ -397,7 +397,7 @@ def _copy_keyword(case: Consumed) -> None:
     expect(not shared, "copy=True shares the memory")
 
 
-@check(
+@rule(
     "consumer",
     "An address that no element of the dtype may have is read right, or refused",
     f"{HEADER}, DLTensor.data",
@@ -413,7 +413,7 @@ def _unaligned(case: Consumed) -> None:
     case.check(Producer(array))
 
 
-@check(
+@rule(
     "consumer",
     "Elements without memory are refused, and do not end the process",
     "robustness: no sentence of the standard demands it",

@@ -10,8 +10,8 @@ import gc
 from typing import Any
 
 from .capsule import name_of
-from .checks import NotTriedError, check, expect
 from .producer import DTYPES, LAYOUTS, Produced
+from .rules import NotTriedError, expect, rule
 
 INTERFACE = "NumPy, the array interface protocol, version 3"
 BUFFER = "Python/C API, the buffer protocol"
@@ -42,7 +42,7 @@ class Offered(Produced):
             raise NotTriedError(f"it has no buffer: {error}") from error
 
 
-@check(
+@rule(
     "interface", "Shape, typestr and numbers are those of the array", INTERFACE, *LAYOUTS, *DTYPES
 )
 def _array_interface(case: Offered) -> None:
@@ -67,7 +67,7 @@ class _Interface:
         self.__array_interface__, self._owner = interface, owner
 
 
-@check(
+@rule(
     "interface",
     "Shape, format and numbers of the buffer are those of the array",
     BUFFER,
@@ -87,7 +87,7 @@ def _buffer(case: Offered) -> None:
     expect(same, f"the numbers are {numbers.tolist()}, not {case.expected.tolist()}")
 
 
-@check("interface", "The buffer's memory stays as it is while a view lives", BUFFER, *_ONE)
+@rule("interface", "The buffer's memory stays as it is while a view lives", BUFFER, *_ONE)
 def _buffer_outlives_the_array(case: Offered) -> None:
     import numpy as np
 
@@ -100,7 +100,7 @@ def _buffer_outlives_the_array(case: Offered) -> None:
     del others
 
 
-@check("interface", "Memory that may not be written has a read-only buffer", BUFFER, *_ONE)
+@rule("interface", "Memory that may not be written has a read-only buffer", BUFFER, *_ONE)
 def _read_only_buffer(case: Offered) -> None:
     import numpy as np
 
@@ -114,7 +114,7 @@ def _read_only_buffer(case: Offered) -> None:
     expect(view.readonly, "the buffer of a read-only array may be written")
 
 
-@check(
+@rule(
     "interface",
     "An array answers with a schema and an array; unused, they are released",
     ARROW,

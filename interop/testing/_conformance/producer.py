@@ -20,18 +20,18 @@ from interop.kit.dlpack import (
 )
 
 from .capsule import COPIED, NAMES, Producer, delete, managed, name_of, use
-from .checks import (
+from .library import Library, memory, numpy_dtype
+from .rules import (
     HEADER,
     SPECIFICATION,
     STANDARD,
     NotTriedError,
     RefusalError,
     UntrueError,
-    check,
     expect,
+    rule,
     shown,
 )
-from .library import Library, memory, numpy_dtype
 
 _HOST, _NOWHERE = (1, 0), (99, 0)
 
@@ -162,7 +162,7 @@ class Produced:
         return memory(export.dtype, export.shape, export.strides, export.data)
 
 
-@check(
+@rule(
     "producer",
     "__dlpack_device__ answers with two integers, and the capsule's memory is on that device",
     f"{STANDARD}, __dlpack_device__",
@@ -176,7 +176,7 @@ def _device(case: Produced) -> None:
     expect(said == held, f"it answers {said}, and the capsule says {held}")
 
 
-@check(
+@rule(
     "producer",
     "A consumer that names no max_version gets an unversioned capsule, or a BufferError",
     f"{STANDARD}, __dlpack__, notes",
@@ -190,7 +190,7 @@ def _capsules_for_old_consumers(case: Produced) -> None:
     expect(name == NAMES[False], f"the capsule is named {name!r}")
 
 
-@check(
+@rule(
     "producer",
     "A consumer that names max_version=(1, 0) gets a capsule of version 1, or an unversioned one",
     f"{STANDARD}, __dlpack__, notes",
@@ -205,7 +205,7 @@ def _versions(case: Produced) -> None:
     expect(newer in NAMES.values(), f"for max_version=(2, 0) the capsule is named {newer!r}")
 
 
-@check(
+@rule(
     "producer",
     "A consumer that names max_version=(0, 8) gets an unversioned capsule, or a BufferError",
     f"{STANDARD}, __dlpack__, notes",
@@ -217,7 +217,7 @@ def _versions_before_1(case: Produced) -> None:
     expect(name == NAMES[False], f"the capsule is named {name!r}")
 
 
-@check(
+@rule(
     "producer",
     "__dlpack__ takes stream, max_version, dl_device and copy, each of them None",
     f"{STANDARD}, __dlpack__",
@@ -230,7 +230,7 @@ def _keywords(case: Produced) -> None:
         raise UntrueError(shown(error)) from error
 
 
-@check(
+@rule(
     "producer",
     "Shape and numbers are those of the array",
     HEADER,
@@ -248,7 +248,7 @@ def _numbers(case: Produced) -> None:
     expect(same, f"the numbers are {numbers.tolist()}, not {expected.tolist()}")
 
 
-@check(
+@rule(
     "producer",
     "Type code and bits are those of the array's dtype",
     f"{HEADER}, DLDataType",
@@ -262,7 +262,7 @@ def _dtypes(case: Produced) -> None:
     expect(held == named, f"the capsule says {held}, and the array {named}")
 
 
-@check(
+@rule(
     "producer",
     "From version 1.2 of DLPack on, an array with axes has strides",
     f"{HEADER} 1.2, DLTensor.strides",
@@ -276,7 +276,7 @@ def _strides(case: Produced) -> None:
     expect(bool(structure.tensor.strides), "there are no strides")
 
 
-@check(
+@rule(
     "producer",
     "An array without elements has no address",
     f"{HEADER}, DLTensor.data",
@@ -288,7 +288,7 @@ def _no_address_without_elements(case: Produced) -> None:
     expect(not tensor.data, f"its address is {tensor.data:#x}" if tensor.data else "")
 
 
-@check(
+@rule(
     "producer",
     "copy=True gives memory of the capsule's own, flagged as a copy",
     f"{STANDARD}, __dlpack__, copy",
@@ -304,7 +304,7 @@ def _copies(case: Produced) -> None:
     expect(bool(flagged), "the copy is not flagged as one")
 
 
-@check(
+@rule(
     "producer",
     "copy=False gives the array's own memory, and no flag of a copy",
     f"{STANDARD}, __dlpack__, copy",
@@ -318,7 +318,7 @@ def _no_copies(case: Produced) -> None:
     expect(not shared.copied, "the memory is flagged as a copy")
 
 
-@check(
+@rule(
     "producer",
     "dl_device=(1, 0), the host, gives memory of the host",
     f"{STANDARD}, __dlpack__, dl_device",
@@ -329,7 +329,7 @@ def _to_the_host(case: Produced) -> None:
     expect(device == "cpu", f"the memory is on {device}")
 
 
-@check(
+@rule(
     "producer",
     "A dl_device that the library does not have is a BufferError",
     f"{STANDARD}, __dlpack__, dl_device",
@@ -344,7 +344,7 @@ def _to_an_unknown_device(case: Produced) -> None:
     raise UntrueError(f"it exports memory on {case.export(capsule).device}")
 
 
-@check(
+@rule(
     "producer",
     "On the host, a stream other than None is refused",
     f"{STANDARD}, __dlpack__, stream",
@@ -359,7 +359,7 @@ def _streams_on_the_host(case: Produced) -> None:
         raise UntrueError("stream=1 is taken")
 
 
-@check(
+@rule(
     "producer",
     "Memory that may not be written is flagged as read-only, or not exported without the flag",
     f"{HEADER}, DLPACK_FLAG_BITMASK_READ_ONLY",
@@ -383,7 +383,7 @@ def _read_only(case: Produced) -> None:
         raise UntrueError(f"it exports the memory in a capsule named {name!r}, which has no flag")
 
 
-@check(
+@rule(
     "producer",
     "What cannot be exported is refused by a BufferError",
     f"{STANDARD}, __dlpack__, raises",
@@ -398,7 +398,7 @@ def _errors(case: Produced) -> None:
         expect(isinstance(error.__cause__, BufferError), f"the error is {error}")
 
 
-@check(
+@rule(
     "producer",
     "The memory stays as it is while the capsule lives, also when the array is gone",
     SPECIFICATION,
@@ -417,7 +417,7 @@ def _memory_outlives_the_array(case: Produced) -> None:
     del others, capsule
 
 
-@check(
+@rule(
     "producer",
     "A capsule that nobody uses lets go of the array when it is destroyed",
     SPECIFICATION,
@@ -438,7 +438,7 @@ def _unused_capsules_let_go(case: Produced) -> None:
     expect(watcher() is None, "the array is kept although its capsule is gone")
 
 
-@check(
+@rule(
     "producer",
     "A used capsule leaves its memory to the consumer, whose call of the deleter lets go of it",
     SPECIFICATION,
@@ -463,7 +463,7 @@ def _used_capsules_let_go(case: Produced) -> None:
     del others
 
 
-@check(
+@rule(
     "producer",
     "Two capsules of one array do not depend on each other",
     SPECIFICATION,

@@ -248,7 +248,9 @@ def _lists() -> Iterable[Conversion]:
         name = "vectors_to_pyarrow" if vectors else "to_pyarrow"
         yield rows(requires=vectors, name=name)
         scattered = vectors | _SCATTERED
-        yield rows(effects=COPY, name=f"{name}_joined", requires=scattered, drops=_SCATTERED | _IMMUTABLE)
+        yield rows(
+            effects=COPY, name=f"{name}_joined", requires=scattered, drops=_SCATTERED | _IMMUTABLE
+        )
     yield Conversion(
         "pyarrow.list",
         "polars.list",

@@ -1,4 +1,4 @@
-"""Checks: a sentence of the standard, and a function that looks whether a library keeps it."""
+"""Rules: a sentence of the standard, and a function that checks whether a library keeps it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ HEADER = "dlpack.h"
 STANDARD = "array API standard 2024.12"
 
 
-class Check(NamedTuple):
-    """A check.
+class Rule(NamedTuple):
+    """A rule, and the check of it.
 
     Parameters
     ----------
@@ -49,17 +49,17 @@ class NotTriedError(Exception):
 
 
 #: Checks by role (``"producer"``, ``"consumer"``, ``"interface"``) and name.
-CHECKS: dict[str, dict[str, Check]] = {"producer": {}, "consumer": {}, "interface": {}}
+RULES: dict[str, dict[str, Rule]] = {"producer": {}, "consumer": {}, "interface": {}}
 
 
-def check(
+def rule(
     role: str, sentence: str, source: str, *cases: str, must: bool = True
 ) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
-    """Register the function below as a check; it is named after the function."""
+    """Register the function below as the check of a rule; it is named after the function."""
 
     def register(function: Callable[[Any], None]) -> Callable[[Any], None]:
         name = function.__name__.replace("_", " ").strip()
-        CHECKS[role][name] = Check(name, sentence, source, must, function, cases)
+        RULES[role][name] = Rule(name, sentence, source, must, function, cases)
         return function
 
     return register
