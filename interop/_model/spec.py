@@ -242,8 +242,11 @@ class Spec(NamedTuple):
 
 
 def summary(spec: Spec) -> str:
-    """Return a spec as messages name it: of how a table keeps its columns, the dtypes alone."""
-    rest = spec.traits - _OF_TABLES - {"scattered"}  # which is the kit's word for columns apart
+    """Return a spec as messages name it: of how a table keeps its columns, the dtypes alone.
+
+    Columns that lie apart (`scattered`) and numbers of Python (`weak`) need no word, either.
+    """
+    rest = spec.traits - _OF_TABLES - {"scattered", "weak"}
     if rest == spec.traits:
         return str(spec)
     dtypes = sorted(name for name in rest if name.endswith(_OF_COLUMNS))

@@ -102,7 +102,7 @@ BROKEN = {
     "exports_a_list": ("declare(Format('bad', exports=['dlpack']))", "exports="),
     "supports_text": (
         "declare(Format('bad', limits=Limits(unsupported={'cpu': 'float32'})))",
-        "limits.unsupported=",
+        "limits.unsupported['cpu']='float32'",
     ),
     "pack_seconds_are_nan": ("declare(csr(pack_seconds=float('nan')))", "pack_seconds=nan"),
     "wrapper_seconds_are_nan": (
@@ -115,7 +115,7 @@ BROKEN = {
     ),
     "variants_are_text": (
         "declare(Format('bad', samples=Samples(variants={'grad': 'x'})))",
-        "samples.variants=",
+        "samples.variants['grad']='x'",
     ),
     "effects_are_none": ("declare(view(effects=None))", "effects=None"),
     "takes_are_none": ("declare(view(takes=None))", "takes=None"),

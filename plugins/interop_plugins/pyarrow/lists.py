@@ -34,7 +34,8 @@ REFUSAL_HINTS = {
     "rows out (drop_null), or make empty rows of them (fill_null([])), and fill the elements.",
     "lists_of_lists": "its rows are lists of lists of several lengths, also within them; flatten "
     "one level first (pyarrow.compute.list_flatten).",
-    "pad": "Its rows differ in length; ask for a ragged format to keep them as they are.",
+    "pad": "Its rows differ in length; to='torch.jagged', 'tensorflow.ragged' or 'awkward' keeps "
+    "them as they are.",
 }
 
 

@@ -43,7 +43,10 @@ _DEFAULTS = [
     )
 ]
 _LABELLED = frozenset({"labelled"})
-_KEPT = "Its rows differ in length; ask for a ragged format to keep them as they are."
+_KEPT = (
+    "Its rows differ in length; to='torch.jagged', 'tensorflow.ragged', 'pyarrow.list' or "
+    "'awkward' keeps them as they are."
+)
 #: The traits of rows of several lengths, and of those whose elements are arrays themselves.
 _RAGGED = frozenset({"nested", "hybrid"})
 
