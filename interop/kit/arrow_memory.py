@@ -58,8 +58,9 @@ def copied_columns(arrow: ModuleType, table: Value) -> Value:
         writer.write_table(table)
     with arrow.ipc.open_stream(sink.getvalue()) as reader:
         copied = reader.read_all()
-    for index, field in enumerate(table.schema):
-        if copied.schema.types[index] != field.type:
+    kept = [*zip(table.schema, copied.schema.types, strict=True)]
+    for index, (field, type_) in enumerate(kept):
+        if type_ != field.type:
             copied = copied.set_column(index, field, _typed(arrow, table.column(index)))
     return copied
 

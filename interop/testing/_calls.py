@@ -150,7 +150,8 @@ class ConversionCase:
         source = self.conversion.source
         samples = source.samples
         is_varied = samples.make and not trial.recipe.traits.isdisjoint(samples.variants)
-        is_own = source.layout == "affine" or is_varied
+        is_coded = source.layout == "affine" or "dequantize" in self.conversion.effects
+        is_own = is_coded or is_varied
         if is_own or spec.traits - TRAITS.keys():
             # The plugin itself made this value, so that only others can tell its numbers.
             reading = self.truth.read(value, spec)
@@ -369,7 +370,10 @@ def traits(call: Call) -> str:
     promised = in_any_order(step.after.traits)
     # Weak numbers are seen in the numbers, and whether columns are blocks in the lengths, which
     # plans do not know: each column of a frame of one row is one.
-    extra = sorted(actual.traits - promised - LOCKED - {"weak", "block_columns"})
+    unforeseen = LOCKED | {"weak", "block_columns"}
+    if "scattered" in promised - actual.traits:
+        unforeseen |= FORTRAN | {"noncontiguous"}  # columns that happen to lie side by side
+    extra = sorted(actual.traits - promised - unforeseen)
     # A value and its columns may lie plainer in memory than promised, but its meaning must not
     # change.
     plainer = MEMORY_TRAITS | COLUMN_TRAITS | _harmless(call)

@@ -235,6 +235,9 @@ def _problem_of_bytes(case: FormatCase, spec: Spec) -> str:
     format_, element = case.format, spec.element
     if not format_.is_dense or format_.not_recoverable or element not in DTYPES:
         return ""
+    outward = (declared.conversion for declared in case.registry.conversions)
+    if any(way.source == case.name and "dequantize" in way.effects for way in outward):
+        return ""  # its bytes are those of codes and scales
     nbytes = prod(spec.shape) * itemsize(element)
     narrow = _NARROW.search(element or "")
     packed = nbytes if narrow is None else -(-prod(spec.shape) * int(narrow[1]) // 8)
