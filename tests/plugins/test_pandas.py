@@ -311,7 +311,7 @@ def test_a_frame_that_is_cast_keeps_its_class():
         def _constructor(self) -> type:
             return Frame
 
-    frame = Frame({"a": [1, 2], "s": ["x", "y"]})
+    frame = Frame({"a": [1, 2], "s": pd.to_datetime(["2020-01-01", "2021-01-01"])})
     frame.crs, frame.attrs = "EPSG:4326", {"unit": "m"}
     for keywords in ({"dtype": "float32"}, {"copy": True}):
         result: Any = interop.convert(frame, to="pandas", **keywords)
