@@ -312,6 +312,7 @@ def test_bytes_are_uint8(kind, size):
 @together("value", [b"four", bytearray(b"four"), memoryview(b"four"), memoryview(b"fourfour")[::2]])
 def test_bytes_are_copied_cold_and_warm(value):
     """Whatever the type of bytes, a copy has the same numbers in memory of its own."""
+    pytest.importorskip("torch")
     mine = interop.Interop()
     for keywords in ({"to": "torch", "copy": True}, {"to": "numpy", "dtype": "int64"}):
         for longer in (1, 1, 1, 50, 1):
@@ -325,6 +326,7 @@ def test_bytes_are_copied_cold_and_warm(value):
 
 def test_locked_bytes_are_copied_by_warm_calls_that_share_others():
     """Views of one type, some of which are read-only, each get what a first call gives them."""
+    pytest.importorskip("torch")
     mine, whole = interop.Interop(), bytearray(b"four")
     for _ in range(3):
         for view in (memoryview(whole), memoryview(whole).toreadonly()):
@@ -349,6 +351,7 @@ def test_views_of_memory_are_shared_cold_and_warm(code):
 
 def test_views_that_are_odd_are_described():
     """A released view, one of characters, and one of numbers at odd addresses are not taken as plain."""
+    pytest.importorskip("torch")
     for _ in range(3):
         released = memoryview(bytearray(2))
         released.release()
