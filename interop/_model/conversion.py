@@ -136,9 +136,8 @@ class Conversion(NamedTuple):
     changes : set of str
         ``"dtype"`` or ``"device"``, if it can change them to those asked for; ``"order"``, if it
         can lay elements out in the order asked for, as ``numpy.array(order=)`` does, with ``"C"``
-        as the default; ``"columns"``,
-        if it can change the dtypes of a table's columns, each by its own. A step that writes and
-        does not change the order writes in C order.
+        as the default; ``"columns"``, if it can change the dtypes of a table's columns, each by its
+        own. A step that writes and does not change the order writes in C order.
     across : Cost or None
         How long it takes where that puts elements in another order than they lie in; None: as
         `cost` says.

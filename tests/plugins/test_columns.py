@@ -17,6 +17,7 @@ import pytest
 import interop
 from interop.errors import RefusedError
 from tests.cases import together
+from tests.plugins import values
 from tests.plugins.values import distinct as numbers
 from tests.plugins.values import start
 
@@ -171,19 +172,7 @@ def test_a_warm_call_refuses_to_drop_names(library: str, forbid: Any) -> None:
 PLAIN = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bool".split()
 #: The libraries' names of dtypes with nulls, and NumPy's of the numbers.
 NULLABLE: dict[str, dict[str, str]] = {
-    "pandas": {
-        "boolean": "bool",
-        "Int8": "int8",
-        "UInt16": "uint16",
-        "Int64": "int64",
-        "Float32": "float32",
-        "Float64": "float64",
-        "int8[pyarrow]": "int8",
-        "uint64[pyarrow]": "uint64",
-        "halffloat[pyarrow]": "float16",
-        "double[pyarrow]": "float64",
-        "bool[pyarrow]": "bool",
-    },
+    "pandas": {**values.NULLABLE, **values.ARROW},
     "polars": {name: name for name in PLAIN if HAS_FLOAT16 or name != "float16"},
     "pyarrow": {name: name for name in PLAIN},
 }

@@ -14,28 +14,13 @@ import torch
 import interop
 from interop.errors import RefusedError
 from tests.cases import together
+from tests.plugins.values import ARROW, NULLABLE, start
 from tests.plugins.values import distinct as numbers
-from tests.plugins.values import start
 
 NUMBERS = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "
     "complex64 complex128"
 ).split()
-NULLABLE = {
-    "boolean": "bool",
-    "Int8": "int8",
-    "UInt16": "uint16",
-    "Int64": "int64",
-    "Float32": "float32",
-    "Float64": "float64",
-}
-ARROW = {
-    "int8[pyarrow]": "int8",
-    "uint64[pyarrow]": "uint64",
-    "halffloat[pyarrow]": "float16",
-    "double[pyarrow]": "float64",
-    "bool[pyarrow]": "bool",
-}
 #: Whether pandas copies what several objects share before it writes to it.
 COPIES_ON_WRITE = int(pd.__version__.split(".")[0]) >= 3
 

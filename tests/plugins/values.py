@@ -8,6 +8,8 @@ import ml_dtypes
 import numpy as np
 
 __all__ = [
+    "ARROW",
+    "NULLABLE",
     "address",
     "data",
     "distinct",
@@ -18,6 +20,24 @@ __all__ = [
     "same",
     "start",
 ]
+
+#: pandas' names of its own dtypes with nulls, and NumPy's of the numbers.
+NULLABLE = {
+    "boolean": "bool",
+    "Int8": "int8",
+    "UInt16": "uint16",
+    "Int64": "int64",
+    "Float32": "float32",
+    "Float64": "float64",
+}
+#: pandas' names of Arrow's dtypes, and NumPy's of the numbers.
+ARROW = {
+    "int8[pyarrow]": "int8",
+    "uint64[pyarrow]": "uint64",
+    "halffloat[pyarrow]": "float16",
+    "double[pyarrow]": "float64",
+    "bool[pyarrow]": "bool",
+}
 
 
 def numpy_dtype(name: str) -> np.dtype:
