@@ -12,25 +12,29 @@ from interop._model.text import listed
 
 from ._conformance import consumer, interfaces, producer  # they register their checks
 from ._conformance.library import Library
-from ._conformance.rules import (
-    RULES,
-    NotTriedError,
-    RefusalError,
-    Rule,
-    UntrueError,
-    shown,
-)
+from ._conformance.rules import UntrueError, shown
 from ._process import Say, Worker, WorkerEnded
+from ._sample import NoSample
+from ._table import CONSUMER, INTERFACE, PRODUCER, TABLE, Check, Refused
 
 #: Seconds that one check may take, the library's import included.
 _PATIENCE = 120.0
 #: How many cases of one reason a line names.
 _MOST = 6
-_MAKE: dict[str, Callable[[Library, str], Any]] = {
-    "producer": producer.Produced,
-    "consumer": consumer.Consumed,
-    "interface": interfaces.Offered,
+#: What the checks of a library are about, and what makes a case of each.
+_MAKE: dict[str | type, Callable[[Library, str], Any]] = {
+    PRODUCER: producer.Produced,
+    CONSUMER: consumer.Consumed,
+    INTERFACE: interfaces.Offered,
 }
+#: The checks of a library, each with the cases that it is made with.
+_WORK = [
+    (check, case)
+    for role in _MAKE
+    for check in TABLE
+    if check.about == role
+    for case in check.cases or ("one block",)
+]
 
 RIGHT, REFUSED, ADVICE, WRONG = "right", "refused", "not as recommended", "wrong"
 ENDS, NOT_TRIED = "ends the process", "not tried"
@@ -199,51 +203,47 @@ def check_dlpack(
     if not name:
         raise ValueError("name the module of a library, or what makes its arrays as make=")
     subject = Library(name, *functions)
-    work = [(role, c, case) for role, cs in RULES.items() for c in cs.values() for case in c.cases]
     findings = []
     with Worker(f"{__name__}:answer") as worker:
-        for number, (role, entry, case) in enumerate(work):
+        for number, (check, case) in enumerate(_WORK):
+            names = str(check.about), check.name.replace("_", " ")
             if progress:
-                progress(number, len(work), f"{role}: {entry.name}")
-            outcome, reason = _outcome(worker, subject, role, entry, case)
-            fields = role, entry.name, case, outcome, reason, entry.sentence, entry.source
-            findings.append(LibraryFinding(*fields))
+                progress(number, len(_WORK), ": ".join(names))
+            outcome = _outcome(worker, subject, number)
+            findings.append(LibraryFinding(*names, case, *outcome, check.sentence, check.source))
     if progress:
-        progress(len(work), len(work), "")
+        progress(len(_WORK), len(_WORK), "")
     return LibraryReport(name, _version(name), tuple(findings))
 
 
-def _outcome(
-    worker: Worker, library: Library, role: str, entry: Rule, case: str
-) -> tuple[str, str]:
-    worker.send([library, role, entry.name, case])
+def _outcome(worker: Worker, library: Library, number: int) -> tuple[str, str]:
+    worker.send([library, number])
     try:
         outcome, reason = worker.answer(_PATIENCE)
     except WorkerEnded as end:
         return ENDS, str(end)
-    return (ADVICE if outcome == WRONG and not entry.must else outcome), reason
+    return (ADVICE if outcome == WRONG and not _WORK[number][0].must else outcome), reason
 
 
 def answer(question: list[Any], say: Say) -> None:
-    """Run one check in this process; called for each question that `check_dlpack` sends."""
-    (fields, role, name, case) = question
-    entry = RULES[role][name]
-    say(_run(Library(*fields), role, entry, case))
+    """Make one check in this process; called for each question that `check_dlpack` sends."""
+    fields, number = question
+    say(_made(Library(*fields), *_WORK[number]))
 
 
-def _run(library: Library, role: str, entry: Rule, case: str) -> tuple[str, str]:
+def _made(library: Library, check: Check, case: str) -> tuple[str, str]:
     try:
-        subject = _MAKE[role](library, case)
+        subject = _MAKE[check.about](library, case)
     # Of a library that is looked at: whatever keeps it from making the case.
     except Exception as error:  # noqa: BLE001
         return NOT_TRIED, f"no such array could be made: {shown(error)}"
     try:
-        entry.run(subject)
+        check.function(subject)
     except UntrueError as error:
         return WRONG, str(error)
-    except RefusalError as error:
+    except Refused as error:
         return REFUSED, str(error)
-    except NotTriedError as error:
+    except NoSample as error:
         return NOT_TRIED, str(error)
     # Whatever else a library raises where the standard has no error is a finding about it.
     except Exception as error:  # noqa: BLE001

@@ -17,9 +17,11 @@ from ._report import UNTRIED
 from ._sample import REFUSALS, NoSample, first_line
 
 #: What a check is about: a plugin as a whole, a format, a conversion, one call of it or the result
-#: of one. All others are about declarations of a class.
+#: of one; or arrays of a library, as DLPack or else, and its consumer. All others are about
+#: declarations of a class.
 PLUGIN, FORMAT, CONVERSION = "plugin", "format", "conversion"
 CALL, RESULT = "call", "result"
+PRODUCER, CONSUMER, INTERFACE = "producer", "consumer", "interface"
 
 _Answers = str | Iterable[str] | None
 
@@ -47,6 +49,12 @@ class Check(NamedTuple):
         ``function(case)``.
     applies : callable
         ``applies(declaration, registry)`` returns whether a declaration promises what it is about.
+    source : str
+        Of a check of a library: where the standard says so.
+    must : bool
+        Whether the standard demands it, or recommends it.
+    cases : tuple of str
+        The layouts and dtypes of the library's arrays that it is made with; () for one block.
     """
 
     name: str
@@ -54,6 +62,9 @@ class Check(NamedTuple):
     about: str | type
     function: Callable[[Any], _Answers]
     applies: Callable[[Any, Any], object]
+    source: str = ""
+    must: bool = True
+    cases: tuple[str, ...] = ()
 
 
 #: All checks, in the order in which they are made.
@@ -64,11 +75,13 @@ def check(
     about: str | type,
     sentence: str = "",
     applies: Callable[[Any, Any], object] = lambda declaration, registry: True,
+    **fields: Any,
 ) -> Callable[[Callable[[Any], _Answers]], Callable[[Any], _Answers]]:
     """Put a function into the table, under its name."""
 
     def register(function: Callable[[Any], _Answers]) -> Callable[[Any], _Answers]:
-        TABLE.append(Check(function.__name__, sentence, about, function, applies))
+        name = function.__name__.lstrip("_")
+        TABLE.append(Check(name, sentence, about, function, applies, **fields))
         return function
 
     return register

@@ -7,16 +7,21 @@ not tried.
 from __future__ import annotations
 
 import gc
+from functools import partial
 from typing import Any
 
-from .capsule import name_of
-from .producer import DTYPES, LAYOUTS, Produced
-from .rules import NotTriedError, expect, rule
+from interop.testing._memory import overwrite_freed
+from interop.testing._sample import NoSample
+from interop.testing._table import INTERFACE
 
-INTERFACE = "NumPy, the array interface protocol, version 3"
-BUFFER = "Python/C API, the buffer protocol"
-ARROW = "Arrow PyCapsule interface"
-_ONE = ("one block",)
+from .capsule import name_of
+from .library import compare
+from .producer import CASES, Produced
+from .rules import expect, rule
+
+_BUFFER = "Python/C API, the buffer protocol"
+
+_rule = partial(rule, INTERFACE)
 
 
 class Offered(Produced):
@@ -30,7 +35,7 @@ class Offered(Produced):
         try:
             interface: dict[str, Any] = self.value.__array_interface__
         except AttributeError as error:
-            raise NotTriedError("it has no __array_interface__") from error
+            raise NoSample("it has no __array_interface__") from error
         expect(isinstance(interface, dict), f"it is {type(interface).__name__}, not a dict")
         return interface
 
@@ -39,11 +44,13 @@ class Offered(Produced):
         try:
             return memoryview(self.value)
         except (TypeError, BufferError, ValueError) as error:
-            raise NotTriedError(f"it has no buffer: {error}") from error
+            raise NoSample(f"it has no buffer: {error}") from error
 
 
-@rule(
-    "interface", "Shape, typestr and numbers are those of the array", INTERFACE, *LAYOUTS, *DTYPES
+@_rule(
+    "Shape, typestr and numbers are those of the array",
+    "NumPy, the array interface protocol, version 3",
+    *CASES,
 )
 def _array_interface(case: Offered) -> None:
     import numpy as np
@@ -53,11 +60,8 @@ def _array_interface(case: Offered) -> None:
     expect(not missing, f"it lacks {sorted(missing)}")
     typestr = interface["typestr"]
     if typestr[1] == "V" or typestr[1:] == "f1":  # NumPy's for what is of another package
-        raise NotTriedError(f"the typestr {typestr!r} names no numbers")
-    numbers = np.asarray(_Interface(interface, case.value))
-    expect(numbers.shape == case.expected.shape, f"the shape is {numbers.shape}")
-    same = np.array_equal(numbers, case.expected.astype(numbers.dtype))
-    expect(same, f"the numbers are {numbers.tolist()}, not {case.expected.tolist()}")
+        raise NoSample(f"the typestr {typestr!r} names no numbers")
+    compare(np.asarray(_Interface(interface, case.value)), case.expected)
 
 
 class _Interface:
@@ -67,13 +71,7 @@ class _Interface:
         self.__array_interface__, self._owner = interface, owner
 
 
-@rule(
-    "interface",
-    "Shape, format and numbers of the buffer are those of the array",
-    BUFFER,
-    *LAYOUTS,
-    *DTYPES,
-)
+@_rule("Shape, format and numbers of the buffer are those of the array", _BUFFER, *CASES)
 def _buffer(case: Offered) -> None:
     import numpy as np
 
@@ -82,48 +80,39 @@ def _buffer(case: Offered) -> None:
     try:
         numbers = np.asarray(view)
     except (ValueError, NotImplementedError, RuntimeError) as error:
-        raise NotTriedError(f"NumPy does not know the format {view.format!r}") from error
-    same = np.array_equal(numbers, case.expected.astype(numbers.dtype))
-    expect(same, f"the numbers are {numbers.tolist()}, not {case.expected.tolist()}")
+        raise NoSample(f"NumPy does not know the format {view.format!r}") from error
+    compare(numbers, case.expected)
 
 
-@rule("interface", "The buffer's memory stays as it is while a view lives", BUFFER, *_ONE)
+@_rule("The buffer's memory stays as it is while a view lives", _BUFFER)
 def _buffer_outlives_the_array(case: Offered) -> None:
-    import numpy as np
-
     view = case.view()
     before = bytes(view)
     case.value = None
-    gc.collect()
-    others = [np.full(case.expected.shape, 77, case.expected.dtype) for _ in range(200)]
+    filler = overwrite_freed(view.nbytes)
     expect(bytes(view) == before, "the bytes have changed")
-    del others
+    del filler
 
 
-@rule("interface", "Memory that may not be written has a read-only buffer", BUFFER, *_ONE)
+@_rule("Memory that may not be written has a read-only buffer", _BUFFER)
 def _read_only_buffer(case: Offered) -> None:
     import numpy as np
 
-    array = np.array(case.expected)
-    array.flags.writeable = False
-    case.value = case.library.maker()(array)
+    address = case.lock()
     view = case.view()
-    address = np.asarray(view).ctypes.data
-    if address != array.ctypes.data:
-        raise NotTriedError("the library copies an array that may not be written")
+    if np.asarray(view).ctypes.data != address:
+        raise NoSample("the library copies an array that may not be written")
     expect(view.readonly, "the buffer of a read-only array may be written")
 
 
-@rule(
-    "interface",
+@_rule(
     "An array answers with a schema and an array; unused, they are released",
-    ARROW,
-    *_ONE,
+    "Arrow PyCapsule interface",
 )
 def _arrow(case: Offered) -> None:
     export = getattr(case.value, "__arrow_c_array__", None)
     if export is None:
-        raise NotTriedError("it has no __arrow_c_array__")
+        raise NoSample("it has no __arrow_c_array__")
     capsules = export()
     names = [name_of(capsule) for capsule in capsules]
     expect(names == [b"arrow_schema", b"arrow_array"], f"the capsules are named {names}")

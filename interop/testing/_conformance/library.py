@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from interop.kit.dlpack import checked_export
 
+from .rules import expect
+
 #: What a function is called that makes an array of one of NumPy's, the standard's name first.
 _MAKERS = ("asarray", "array", "to_tensor", "constant", "convert_to_tensor", "from_numpy", "tensor")
 
@@ -106,6 +108,16 @@ def numbers(value: Any) -> Any:
             if array.dtype != object:  # else NumPy could not read it, and made an element of it
                 return array
     return np.array(contents(value))
+
+
+def compare(array: Any, expected: Any) -> None:
+    """Expect the shape and the numbers of another array, which are unlike in no dtype of both."""
+    import numpy as np
+
+    expect(array.shape == expected.shape, f"the shape is {array.shape}, not {expected.shape}")
+    expected = expected.astype(array.dtype)
+    same = np.array_equal(array.astype("complex128"), expected.astype("complex128"))
+    expect(same, f"the numbers are {array.tolist()}, not {expected.tolist()}")
 
 
 def contents(value: Any) -> Any:

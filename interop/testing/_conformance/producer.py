@@ -7,6 +7,7 @@ import sys
 import warnings
 import weakref
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from interop.errors import HandOffError
@@ -18,20 +19,16 @@ from interop.kit.dlpack import (
     checked_export,
     device_named,
 )
+from interop.testing._memory import overwrite_freed
+from interop.testing._sample import NoSample
+from interop.testing._table import PRODUCER, Refused
 
+from . import rules
 from .capsule import COPIED, NAMES, Producer, delete, managed, name_of, use
-from .library import Library, memory, numpy_dtype
-from .rules import (
-    HEADER,
-    SPECIFICATION,
-    STANDARD,
-    NotTriedError,
-    RefusalError,
-    UntrueError,
-    expect,
-    rule,
-    shown,
-)
+from .library import Library, compare, memory, numpy_dtype
+from .rules import HEADER, NOTES, SPECIFICATION, STANDARD, UntrueError, expect, rule, shown
+
+_rule = partial(rule, PRODUCER)
 
 _HOST, _NOWHERE = (1, 0), (99, 0)
 
@@ -51,7 +48,9 @@ _INDEX = {
     "axis of one": slice(None, 1),
     "no elements": slice(None, 0),
 }
-_ONE = ("one block",)
+#: Each layout, and one block of each dtype.
+CASES = (*LAYOUTS, *DTYPES)
+_LAID_OUT = ("one block", "transposed")
 
 
 def sample(dtype: str) -> Any:
@@ -67,13 +66,13 @@ def arranged(array: Any, layout: str, axes: int = 2) -> Any:
 
     Raises
     ------
-    NotTriedError
+    NoSample
         An array of one axis has no such layout.
     """
     flat = axes < 2
     if layout == "transposed":
         if flat:
-            raise NotTriedError("the library's arrays have one axis")
+            raise NoSample("the library's arrays have one axis")
         return array.T
     if layout not in _INDEX:
         return array
@@ -81,6 +80,15 @@ def arranged(array: Any, layout: str, axes: int = 2) -> Any:
     if flat:
         return array[index]
     return array[(..., index) if layout == "every second" else (index, ...)]
+
+
+def block_of(case: str) -> tuple[Any, str]:
+    """Return NumPy's array for a case, which is a layout or a dtype, and the layout of the case."""
+    import numpy as np
+
+    block = sample(case if case in DTYPES else "float32")
+    block = np.array(block[1, 1]) if case == "no axes" else block
+    return block, case if case in LAYOUTS else "one block"
 
 
 class Produced:
@@ -94,13 +102,8 @@ class Produced:
     """
 
     def __init__(self, library: Library, case: str) -> None:
-        self.library, self.case = library, case
-        dtype = case if case in DTYPES else "float32"
-        layout = case if case in LAYOUTS else "one block"
-        block = sample(dtype)
-        if case == "no axes":
-            block = block[1, 1]
-        self.dtype = dtype
+        self.library = library
+        block, layout = block_of(case)
         try:
             self.value = self._block(block)
         except Exception:  # noqa: BLE001 - there are libraries whose arrays have one axis
@@ -110,13 +113,13 @@ class Produced:
         self.value = arranged(self.value, layout, block.ndim)
         shape = getattr(self.value, "shape", None)
         if isinstance(shape, tuple) and tuple(shape) != self.expected.shape:
-            raise NotTriedError(f"the library makes an array of shape {tuple(shape)} of it")
+            raise NoSample(f"the library makes an array of shape {tuple(shape)} of it")
         self._exports()
 
     def _exports(self) -> None:
         """Raise unless the array has what the checks look at."""
         if not hasattr(self.value, "__dlpack__"):
-            raise NotTriedError(f"{type(self.value).__name__} has no __dlpack__")
+            raise NoSample(f"{type(self.value).__name__} has no __dlpack__")
 
     def _block(self, block: Any) -> Any:
         """Return an array of the library, for a dtype that NumPy lacks by way of DLPack."""
@@ -125,26 +128,38 @@ class Produced:
         try:
             return self.library.maker()(np.array(block))
         except (TypeError, ValueError):
-            if self.dtype == "float32":
+            if block.dtype == "float32":
                 raise
             return self.library.consumer()(Producer(np.array(block)))
+
+    def lock(self) -> int:
+        """Make the array anew of one that may not be written; return the address of that."""
+        import numpy as np
+
+        array = np.array(self.expected)
+        array.flags.writeable = False
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a library may say that it has no read-only arrays
+            self.value = self.library.maker()(array)
+        self.expected = array
+        return int(array.ctypes.data)
 
     def ask(self, **keywords: Any) -> Capsule:
         """Return a capsule; what the library refuses, by whatever error, is a refusal."""
         try:
             return self.value.__dlpack__(**keywords)
         except Exception as error:
-            raise RefusalError(shown(error)) from error
+            raise Refused(shown(error)) from error
 
     def newest(self, **keywords: Any) -> Capsule:
         """Return a capsule of the newest kind that the producer knows."""
         try:
             return self.ask(max_version=MAX_VERSION, **keywords)
-        except RefusalError as error:
+        except Refused as error:
             if not isinstance(error.__cause__, TypeError):
                 raise
             if keywords:
-                raise NotTriedError(f"it does not know {', '.join(keywords)}") from error
+                raise NoSample(f"it does not know {', '.join(keywords)}") from error
             return self.ask()
 
     def export(self, capsule: Capsule | None = None) -> Export:
@@ -158,15 +173,13 @@ class Produced:
         """Return the numbers that a capsule leads to, over its memory."""
         export = self.export(capsule)
         if export.device != "cpu":
-            raise NotTriedError(f"the memory is on {export.device}")
+            raise NoSample(f"the memory is on {export.device}")
         return memory(export.dtype, export.shape, export.strides, export.data)
 
 
-@rule(
-    "producer",
+@_rule(
     "__dlpack_device__ answers with two integers, and the capsule's memory is on that device",
     f"{STANDARD}, __dlpack_device__",
-    *_ONE,
 )
 def _device(case: Produced) -> None:
     device = case.value.__dlpack_device__()
@@ -176,25 +189,18 @@ def _device(case: Produced) -> None:
     expect(said == held, f"it answers {said}, and the capsule says {held}")
 
 
-@rule(
-    "producer",
-    "A consumer that names no max_version gets an unversioned capsule, or a BufferError",
-    f"{STANDARD}, __dlpack__, notes",
-    *_ONE,
-)
+@_rule("A consumer that names no max_version gets an unversioned capsule, or a BufferError", NOTES)
 def _capsules_for_old_consumers(case: Produced) -> None:
     try:
         name = name_of(case.value.__dlpack__())
     except BufferError as error:
-        raise RefusalError(shown(error)) from error
+        raise Refused(shown(error)) from error
     expect(name == NAMES[False], f"the capsule is named {name!r}")
 
 
-@rule(
-    "producer",
+@_rule(
     "A consumer that names max_version=(1, 0) gets a capsule of version 1, or an unversioned one",
-    f"{STANDARD}, __dlpack__, notes",
-    *_ONE,
+    NOTES,
 )
 def _versions(case: Produced) -> None:
     capsule = case.ask(max_version=(1, 0))
@@ -205,11 +211,9 @@ def _versions(case: Produced) -> None:
     expect(newer in NAMES.values(), f"for max_version=(2, 0) the capsule is named {newer!r}")
 
 
-@rule(
-    "producer",
+@_rule(
     "A consumer that names max_version=(0, 8) gets an unversioned capsule, or a BufferError",
-    f"{STANDARD}, __dlpack__, notes",
-    *_ONE,
+    NOTES,
     must=False,
 )
 def _versions_before_1(case: Produced) -> None:
@@ -217,11 +221,9 @@ def _versions_before_1(case: Produced) -> None:
     expect(name == NAMES[False], f"the capsule is named {name!r}")
 
 
-@rule(
-    "producer",
+@_rule(
     "__dlpack__ takes stream, max_version, dl_device and copy, each of them None",
     f"{STANDARD}, __dlpack__",
-    *_ONE,
 )
 def _keywords(case: Produced) -> None:
     try:
@@ -230,71 +232,39 @@ def _keywords(case: Produced) -> None:
         raise UntrueError(shown(error)) from error
 
 
-@rule(
-    "producer",
-    "Shape and numbers are those of the array",
-    HEADER,
-    *LAYOUTS,
-    *DTYPES,
-)
+@_rule("Shape and numbers are those of the array", HEADER, *CASES)
 def _numbers(case: Produced) -> None:
-    import numpy as np
-
-    numbers = case.numbers()
-    shape = case.expected.shape
-    expect(numbers.shape == shape, f"the shape is {numbers.shape}, not {shape}")
-    expected = case.expected.astype(numbers.dtype)
-    same = np.array_equal(expected.astype("complex128"), numbers.astype("complex128"))
-    expect(same, f"the numbers are {numbers.tolist()}, not {expected.tolist()}")
+    compare(case.numbers(), case.expected)
 
 
-@rule(
-    "producer",
-    "Type code and bits are those of the array's dtype",
-    f"{HEADER}, DLDataType",
-    *DTYPES,
-)
+@_rule("Type code and bits are those of the array's dtype", f"{HEADER}, DLDataType", *DTYPES)
 def _dtypes(case: Produced) -> None:
     named = str(getattr(case.value, "dtype", "")).rpartition(".")[2].strip("'>")
     held = case.export().dtype
     if named not in DTYPES:
-        raise NotTriedError(f"the library's dtype reads {named!r}")
+        raise NoSample(f"the library's dtype reads {named!r}")
     expect(held == named, f"the capsule says {held}, and the array {named}")
 
 
-@rule(
-    "producer",
+@_rule(
     "From version 1.2 of DLPack on, an array with axes has strides",
     f"{HEADER} 1.2, DLTensor.strides",
-    "one block",
 )
 def _strides(case: Produced) -> None:
     structure = managed(case.newest())
     version = (getattr(structure, "major", 0), getattr(structure, "minor", 0))
     if version < (1, 2):
-        raise NotTriedError(f"the capsule is of version {version[0]}.{version[1]}")
+        raise NoSample(f"the capsule is of version {version[0]}.{version[1]}")
     expect(bool(structure.tensor.strides), "there are no strides")
 
 
-@rule(
-    "producer",
-    "An array without elements has no address",
-    f"{HEADER}, DLTensor.data",
-    "no elements",
-    must=False,
-)
+@_rule("An array without elements has no address", rules.DATA, "no elements", must=False)
 def _no_address_without_elements(case: Produced) -> None:
     tensor = managed(case.newest()).tensor
     expect(not tensor.data, f"its address is {tensor.data:#x}" if tensor.data else "")
 
 
-@rule(
-    "producer",
-    "copy=True gives memory of the capsule's own, flagged as a copy",
-    f"{STANDARD}, __dlpack__, copy",
-    "one block",
-    "transposed",
-)
+@_rule("copy=True gives memory of the capsule's own, flagged as a copy", rules.COPY, *_LAID_OUT)
 def _copies(case: Produced) -> None:
     shared = case.export()
     capsule = case.newest(copy=True)
@@ -304,13 +274,7 @@ def _copies(case: Produced) -> None:
     expect(bool(flagged), "the copy is not flagged as one")
 
 
-@rule(
-    "producer",
-    "copy=False gives the array's own memory, and no flag of a copy",
-    f"{STANDARD}, __dlpack__, copy",
-    "one block",
-    "transposed",
-)
+@_rule("copy=False gives the array's own memory, and no flag of a copy", rules.COPY, *_LAID_OUT)
 def _no_copies(case: Produced) -> None:
     shared = case.export(case.newest(copy=False))
     again = case.export(case.newest(copy=False))
@@ -318,111 +282,77 @@ def _no_copies(case: Produced) -> None:
     expect(not shared.copied, "the memory is flagged as a copy")
 
 
-@rule(
-    "producer",
-    "dl_device=(1, 0), the host, gives memory of the host",
-    f"{STANDARD}, __dlpack__, dl_device",
-    *_ONE,
-)
+@_rule("dl_device=(1, 0), the host, gives memory of the host", rules.DL_DEVICE)
 def _to_the_host(case: Produced) -> None:
     device = case.export(case.newest(dl_device=_HOST)).device
     expect(device == "cpu", f"the memory is on {device}")
 
 
-@rule(
-    "producer",
-    "A dl_device that the library does not have is a BufferError",
-    f"{STANDARD}, __dlpack__, dl_device",
-    *_ONE,
-)
+@_rule("A dl_device that the library does not have is a BufferError", rules.DL_DEVICE)
 def _to_an_unknown_device(case: Produced) -> None:
     try:
         capsule = case.newest(dl_device=_NOWHERE)
-    except RefusalError as error:
+    except Refused as error:
         expect(isinstance(error.__cause__, BufferError), f"the error is {error}")
         return
     raise UntrueError(f"it exports memory on {case.export(capsule).device}")
 
 
-@rule(
-    "producer",
+@_rule(
     "On the host, a stream other than None is refused",
     f"{STANDARD}, __dlpack__, stream",
-    *_ONE,
     must=False,
 )
 def _streams_on_the_host(case: Produced) -> None:
     if tuple(case.value.__dlpack_device__()) != _HOST:
-        raise NotTriedError("the memory is not on the host")
-    with suppress(RefusalError):
+        raise NoSample("the memory is not on the host")
+    with suppress(Refused):
         case.ask(stream=1)
         raise UntrueError("stream=1 is taken")
 
 
-@rule(
-    "producer",
+@_rule(
     "Memory that may not be written is flagged as read-only, or not exported without the flag",
-    f"{HEADER}, DLPACK_FLAG_BITMASK_READ_ONLY",
-    *_ONE,
-    must=False,  # a library without read-only arrays knows of none
+    rules.READ_ONLY_FLAG,
+    must=False,
 )
 def _read_only(case: Produced) -> None:
-    import numpy as np
-
-    array = np.array(sample("float32"))
-    array.flags.writeable = False
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a library may say that it has no read-only arrays
-        case.value = case.library.maker()(array)
-    export = case.export()
-    if export.data != array.ctypes.data:
-        raise NotTriedError("the library copies an array that may not be written")
+    address, export = case.lock(), case.export()
+    if export.data != address:
+        raise NoSample("the library copies an array that may not be written")
     expect(export.readonly, "it exports memory of a read-only array as writable")
-    with suppress(RefusalError):
+    with suppress(Refused):
         name = name_of(case.ask())
         raise UntrueError(f"it exports the memory in a capsule named {name!r}, which has no flag")
 
 
-@rule(
-    "producer",
+@_rule(
     "What cannot be exported is refused by a BufferError",
     f"{STANDARD}, __dlpack__, raises",
-    *LAYOUTS,
-    *DTYPES,
+    *CASES,
     must=False,
 )
 def _errors(case: Produced) -> None:
     try:
         case.newest()
-    except RefusalError as error:
+    except Refused as error:
         expect(isinstance(error.__cause__, BufferError), f"the error is {error}")
 
 
-@rule(
-    "producer",
-    "The memory stays as it is while the capsule lives, also when the array is gone",
-    SPECIFICATION,
-    *_ONE,
+@_rule(
+    "The memory stays as it is while the capsule lives, also when the array is gone", SPECIFICATION
 )
 def _memory_outlives_the_array(case: Produced) -> None:
-    import numpy as np
-
     capsule = case.newest()
     numbers = case.numbers(capsule)
     before = numbers.copy()
     case.value = None
-    gc.collect()
-    others = [np.full((2, 3), 77, before.dtype) for _ in range(200)]
-    expect(np.array_equal(numbers, before), f"the numbers have become {numbers.tolist()}")
-    del others, capsule
+    filler = overwrite_freed(before.nbytes)
+    expect((numbers == before).all(), f"the numbers have become {numbers.tolist()}")
+    del filler, capsule
 
 
-@rule(
-    "producer",
-    "A capsule that nobody uses lets go of the array when it is destroyed",
-    SPECIFICATION,
-    *_ONE,
-)
+@_rule("A capsule that nobody uses lets go of the array when it is destroyed", SPECIFICATION)
 def _unused_capsules_let_go(case: Produced) -> None:
     count = sys.getrefcount(case.value)
     for _ in range(3):
@@ -438,46 +368,34 @@ def _unused_capsules_let_go(case: Produced) -> None:
     expect(watcher() is None, "the array is kept although its capsule is gone")
 
 
-@rule(
-    "producer",
+@_rule(
     "A used capsule leaves its memory to the consumer, whose call of the deleter lets go of it",
     SPECIFICATION,
-    *_ONE,
 )
 def _used_capsules_let_go(case: Produced) -> None:
-    import numpy as np
-
     capsule = case.newest()
     numbers = case.numbers(capsule)
     before, watcher = numbers.copy(), _watched(case.value)
     structure = use(capsule)
     case.value = None
     del capsule
-    gc.collect()
-    others = [np.full((2, 3), 77, before.dtype) for _ in range(200)]
-    same = np.array_equal(numbers, before)
+    filler = overwrite_freed(before.nbytes)
+    same = (numbers == before).all()
     expect(same, f"without the capsule the numbers have become {numbers.tolist()}")
     delete(structure)
+    del filler
     gc.collect()
     expect(watcher() is None, "the array is kept although the deleter was called")
-    del others
 
 
-@rule(
-    "producer",
-    "Two capsules of one array do not depend on each other",
-    SPECIFICATION,
-    *_ONE,
-)
+@_rule("Two capsules of one array do not depend on each other", SPECIFICATION)
 def _two_capsules(case: Produced) -> None:
-    import numpy as np
-
     first, second = case.newest(), case.newest()
     before = case.numbers(second).copy()
     delete(use(first))
     del first
     gc.collect()
-    expect(np.array_equal(case.numbers(second), before), "the second is gone with the first")
+    expect((case.numbers(second) == before).all(), "the second is gone with the first")
 
 
 def _watched(value: Any) -> Any:
