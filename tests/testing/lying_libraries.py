@@ -265,6 +265,13 @@ raises_type_errors = _with(absent=TypeError)
 shares_copies = _with(shares_copies=True)
 
 
+def shares_copies_of_aligned(value, *, copy=None):
+    aligned = checked_export(value).data % 64 == 0
+    if copy is False and not aligned:
+        raise BufferError("it copies what is not aligned")
+    return _taken(value, copy=not aligned)
+
+
 def has_no_copy(value):
     return _taken(value)
 

@@ -37,7 +37,8 @@ class Consumed:
     """
 
     def __init__(self, library: Library, case: str) -> None:
-        self.array = arranged(*block_of(case))
+        block, layout = block_of(case)
+        self.array = arranged(_aligned(block), layout)
         self.consume = library.consumer()
 
     def take(self, producer: Producer, **keywords: Any) -> Any:
@@ -73,6 +74,16 @@ class Consumed:
         if not any(request.get("max_version") for request in asked.requests):
             raise NoSample("it asks for no versioned capsule")
         return Producer(self.array, versioned=True, **fields)
+
+
+def _aligned(array: Any) -> Any:
+    """Return an array as a copy at a multiple of 64, since some consumers copy all others."""
+    import numpy as np
+
+    memory = np.empty(array.nbytes + 64, np.uint8)
+    aligned = np.ndarray(array.shape, array.dtype, memory, -memory.ctypes.data % 64)
+    aligned[...] = array
+    return aligned
 
 
 def _shares(result: Any, array: Any) -> bool | None:
