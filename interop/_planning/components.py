@@ -139,7 +139,18 @@ class Composite:
                 if steps is None:
                     return None
                 routes[role] = steps
+                if self.source.layout == "ragged" and not self._shared(spec, after, routes):
+                    copy = True  # new values get new offsets, as those of a slice always do
         return routes
+
+    def _shared(
+        self, spec: Spec, after: Spec, routes: Mapping[str, tuple[Step, ...]]
+    ) -> frozenset[str]:
+        """Return the roles whose arrays the result shares with the value."""
+        copied = self.copied_roles
+        if spec.dtype in self.unpacking.packed_dtypes or after.dtype in self.packing.packed_dtypes:
+            copied |= {"values"}
+        return frozenset(role for role, steps in routes.items() if _all_alias(steps)) - copied
 
     def _role_request(self, role: str, after: Spec, copy: bool | None, policy: Policy) -> Request:
         dtype = _role_dtype(self.packing.roles[role], after)
@@ -191,20 +202,15 @@ class Composite:
         consented: bool,
     ) -> Step:
         """Return the step to a spec, given the routes of the arrays by their roles."""
-        copied = self.copied_roles
-        if spec.dtype in self.unpacking.packed_dtypes or after.dtype in self.packing.packed_dtypes:
-            copied |= {"values"}
-        shared = frozenset(role for role, steps in routes.items() if _all_alias(steps)) - copied
+        shared = self._shared(spec, after, routes)
         aliases = bool(shared)
-        # The memory of ragged rows is that of their values, whoever shares the offsets.
-        keeps_memory = "values" in shared if self.source.layout == "ragged" else aliases
         steps = [*chain.from_iterable(routes.values())]
-        writes = bool(copied) or any(step.writes for step in steps)
+        writes = len(shared) < len(routes) or any(step.writes for step in steps)
         traits = shared_traits(spec.traits, self.carries)
         # Even fresh arrays are locked if their library never changes its arrays.
         arrived = (route[-1].after.traits for route in routes.values() if route)
         locked = WRITE_LOCKS & self.carries & frozenset().union(*arrived)
-        traits = (traits if keeps_memory else traits - MEMORY_TRAITS) | locked
+        traits = (traits if aliases else traits - MEMORY_TRAITS) | locked
         result = after._replace(traits=traits | self.packing.pack_adds)
         return Step(
             self.label,

@@ -16,6 +16,7 @@ import torch
 
 import interop
 from interop.errors import RefusedError
+from tests.cases import together
 from tests.properties.readers import FORMATS
 
 _DENSE = np.array([[1.0, 2, 0], [0, 3, 0], [4, 0, 5]])
@@ -105,6 +106,93 @@ def test_a_plan_says_whether_memory_is_shared(source: str, request_: dict[str, A
             assert not route.aliases, route
     # Rows go to more targets with what only the group `test-all` has.
     assert planned > (4 if source in _SOURCES else 2)
+
+
+_LISTS = [[1.0, 2, 3], [], [4.0, 5], [6.0], [7.0, 8, 9, 10]]
+
+
+def _jagged(rows: slice) -> torch.Tensor:
+    """Return a jagged tensor with a slice of the offsets, and all values."""
+    start, stop, _ = rows.indices(len(_LISTS))
+    whole: Any = interop.convert(_LISTS, to="torch.jagged")
+    return torch.nested.nested_tensor_from_jagged(whole.values(), whole.offsets()[start : stop + 1])
+
+
+def _arrow(type_: pa.DataType) -> Callable[[slice], Any]:
+    return lambda rows: pa.array(_LISTS, type_)[rows]
+
+
+def _polars(rows: slice) -> Any:
+    return pytest.importorskip("polars").Series(_LISTS)[rows]
+
+
+def _awkward(rows: slice) -> Any:
+    return pytest.importorskip("awkward").Array(_LISTS)[rows]
+
+
+def _tensorflow(rows: slice) -> Any:
+    return pytest.importorskip("tensorflow").ragged.constant(_LISTS)[rows]
+
+
+def _addresses(value: Any) -> Iterator[tuple[int, int]]:
+    """Yield where each part of ragged rows begins and ends, as their library tells it."""
+    match interop.spec(value).format.partition(".")[0]:
+        case "polars":
+            yield from _addresses(value.to_arrow())
+        case "pyarrow":
+            for buffer in value.buffers():
+                if buffer is not None:
+                    yield buffer.address, buffer.address + buffer.size
+        case "torch":
+            for tensor in (value.values(), value.offsets()):
+                yield tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes
+        case "awkward":
+            import awkward as ak
+
+            _, _, parts = ak.to_buffers(value)
+            for part in parts.values():
+                yield part.ctypes.data, part.ctypes.data + part.nbytes
+        case _:
+            for tensor in (value.flat_values, value.row_splits):
+                array = np.asarray(memoryview(tensor))
+                yield array.ctypes.data, array.ctypes.data + array.nbytes
+
+
+@pytest.mark.extra("tensorflow")
+@pytest.mark.parametrize("request_", [{}, {"copy": False}, {"dtype": "float32"}, {"copy": True}])
+@pytest.mark.parametrize("rows", [slice(i, j) for i, j in ((0, 5), (1, 5), (0, 3), (2, 4), (3, 3))])
+@together(
+    "source",
+    [
+        *(_arrow(type_(pa.float64())) for type_ in (pa.list_, pa.large_list)),
+        *(_awkward, _polars, _jagged, _tensorflow),
+    ],
+)
+def test_a_plan_for_a_slice_of_ragged_rows_says_what_it_shares(
+    source: Callable[[slice], Any], rows: slice, request_: dict[str, Any]
+) -> None:
+    """Plan and receipt agree with the addresses, for all rows, some of them, and none."""
+    targets = ("awkward", "torch.jagged", "pyarrow.list", "polars.list", "tensorflow.ragged")
+    value, planned = source(rows), 0
+    for target in targets:
+        try:
+            plan = interop.plan(value, to=target, **request_)
+        except RefusedError:
+            continue
+        planned += 1
+        with interop.trace() as receipts:
+            result = interop.convert(value, to=target, **request_)
+        shared = result is value or any(
+            max(start, first) < min(end, last)
+            for start, end in _addresses(value)
+            for first, last in _addresses(result)
+        )
+        said = receipts[-1].aliased
+        if interop.spec(value).shape[0]:
+            assert (plan.aliases, said) in {(shared, shared), (shared, None)}, (target, plan)
+        elif "copy" in plan.effects:  # memory of nothing may be shared or not
+            assert (plan.aliases, said) in {(False, False), (False, None)}, (target, plan)
+    assert planned
 
 
 def test_rows_of_one_length_are_cast_as_the_dense_array_that_they_are() -> None:

@@ -205,7 +205,8 @@ def memory(array: pa.ListArray) -> Extents:
     """Return the addresses and lengths of the numbers of all rows, and of the offsets."""
     if not array.is_cpu:
         return ()
-    return memory_of_values(_rows(array).values) + extents((offsets_of(array),))
+    offsets = (offsets_of(array),) if len(array) else ()  # without rows they are made up
+    return memory_of_values(_rows(array).values) + extents(offsets)
 
 
 # ---------------------------------------------------------------------- rows of one length
