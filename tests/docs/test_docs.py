@@ -42,8 +42,16 @@ PROSE = [
     ROOT / "SECURITY.md",
     *sorted(DOCS.rglob("*.md")),
 ]
+#: Pages whose examples are reports of the conformance suite on many plugins.
+OF_REPORTS = {"check-my-plugin.md"}
 PAGES = [
-    pytest.param(page, marks=[pytest.mark.extra(name) for name in needed])
+    pytest.param(
+        page,
+        marks=[
+            *(pytest.mark.extra(name) for name in needed),
+            *([pytest.mark.slow] if page.name in OF_REPORTS else []),
+        ],
+    )
     for page in PROSE
     if "```python" in (text := page.read_text())
     for needed in [
@@ -190,6 +198,7 @@ UNTRIED: dict[str, set[str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", UNTRIED)
 @pytest.mark.filterwarnings(*TORCH_WARNINGS, "ignore:Casting complex values to real")
 def test_the_plugins_of_a_page_keep_their_promises(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from docs import dlpack, outcomes
 
 
+@pytest.mark.slow
 def test_the_outcomes_are_those_that_the_picture_shows() -> None:
     """Each array, tried again, meets the fate that is stored."""
     tried = [

@@ -414,6 +414,7 @@ def test_text_is_legible_in_every_window(
         browser.emulate(1400, 900)
 
 
+@pytest.mark.slow
 def test_the_picture_opens_full_and_is_filtered_by_what_is_typed(
     browser: Browser, whole: tuple[Interop, str], tmp_path: Path
 ) -> None:

@@ -92,7 +92,8 @@ def test_other_errors_are_not_taken_for_a_want_of_memory(empty: interop.Interop)
     assert not isinstance(error, DoesNotFitError)
 
 
-@pytest.mark.parametrize("kind", ["lists", pytest.param("arrays", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["lists", "arrays"])
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
 def test_under_a_limit_of_the_system_all_that_does_not_fit_is_told_so(kind: str) -> None:
     """Lists and arrays, cold calls and warm ones, raise DoesNotFitError and never a bare MemoryError."""

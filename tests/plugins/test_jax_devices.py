@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 START = """
     from tests.plugins.made_up_tpu import HOST, TPU
     import interop, jax, numpy as np
