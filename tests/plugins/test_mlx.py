@@ -467,9 +467,9 @@ ON_APPLE = """
 """
 
 
-def test_tensors_on_mps_are_shared_with_mlx(in_subprocess):
+def test_tensors_on_mps_are_shared_with_mlx(in_fork):
     """MLX gets the memory of torch on Apple's GPU, for which torch's writes are waited for."""
-    in_subprocess(
+    in_fork(
         ON_APPLE
         + """
     tensor = torch.arange(6.0).reshape(2, 3)
@@ -482,9 +482,9 @@ def test_tensors_on_mps_are_shared_with_mlx(in_subprocess):
     )
 
 
-def test_arrays_of_mlx_are_shared_with_torch_on_mps(in_subprocess):
+def test_arrays_of_mlx_are_shared_with_torch_on_mps(in_fork):
     """torch gets the memory of MLX on Apple's GPU, once MLX has computed it."""
-    in_subprocess(
+    in_fork(
         ON_APPLE
         + """
     import torch.utils.dlpack
@@ -507,9 +507,9 @@ def test_arrays_of_mlx_are_shared_with_torch_on_mps(in_subprocess):
     )
 
 
-def test_where_mlx_does_not_share_the_other_way_is_gone(in_subprocess):
+def test_where_mlx_does_not_share_the_other_way_is_gone(in_fork):
     """What an older MLX refuses is copied over the host, as it was before."""
-    in_subprocess(
+    in_fork(
         ON_APPLE
         + """
     del mx.from_dlpack

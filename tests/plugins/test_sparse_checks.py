@@ -62,9 +62,9 @@ def check(name, value, *targets):
 _ALL = "'numpy', 'torch', 'scipy.csc', 'scipy.coo', 'scipy.dok', 'sparse.coo', 'torch.sparse_coo'"
 
 
-def test_compressed_values_of_scipys_that_lead_outside(in_subprocess: Callable[[str], str]) -> None:
+def test_compressed_values_of_scipys_that_lead_outside(in_fork: Callable[[str], str]) -> None:
     """Indices outside, pointers that decrease, and pointers whose ends are wrong are refused."""
-    in_subprocess(
+    in_fork(
         _MAKE
         + f"""
 EDITS = [
@@ -85,9 +85,9 @@ for layout in ("csr", "csc", "bsr"):
     )
 
 
-def test_other_values_of_scipys_that_lead_outside(in_subprocess: Callable[[str], str]) -> None:
+def test_other_values_of_scipys_that_lead_outside(in_fork: Callable[[str], str]) -> None:
     """Coordinates and keys outside of the shape are refused, as are lists that lead outside."""
-    in_subprocess(
+    in_fork(
         _MAKE
         + f"""
 for axis in range(2):
@@ -112,9 +112,9 @@ check("lil", value, {_ALL})
     )
 
 
-def test_arrays_that_do_not_belong_together(in_subprocess: Callable[[str], str]) -> None:
+def test_arrays_that_do_not_belong_together(in_fork: Callable[[str], str]) -> None:
     """Components of other lengths or numbers of axes than the layout has are refused."""
-    in_subprocess(
+    in_fork(
         _MAKE
         + f"""
 def offsets(value): value.offsets = value.offsets[:-1]
@@ -159,9 +159,9 @@ def test_places_outside_of_a_sparse_column_are_refused(place: int) -> None:
                 interop.convert(value, to=target)
 
 
-def test_tensors_that_lead_outside(in_subprocess: Callable[[str], str]) -> None:
+def test_tensors_that_lead_outside(in_fork: Callable[[str], str]) -> None:
     """torch makes such tensors without a look at them, unless its invariants are switched on."""
-    in_subprocess(
+    in_fork(
         _MAKE
         + """
 COO = [("_indices", (0, 0), FAR), ("_indices", (1, 0), -FAR), ("_indices", (1, 1), 6)]
@@ -213,9 +213,9 @@ def test_a_tensor_that_is_not_in_the_order_it_states_keeps_its_rows(*, graph: bo
     assert result.requires_grad is graph
 
 
-def test_arrays_of_sparse_that_lead_outside(in_subprocess: Callable[[str], str]) -> None:
+def test_arrays_of_sparse_that_lead_outside(in_fork: Callable[[str], str]) -> None:
     """GCXS arrays of any number of axes are looked at before a kernel reads them."""
-    in_subprocess(
+    in_fork(
         _MAKE
         + """
 for array, place, number in [

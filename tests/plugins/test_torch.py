@@ -1408,6 +1408,7 @@ def test_functions_of_other_frameworks_have_no_forward_mode() -> None:
 # ------------------------------------------------------------------ every dtype, every shape
 
 
+@pytest.mark.slow
 @together("dtype", DTYPES)
 @pytest.mark.parametrize("name", DTYPES)
 def test_large_strided_tensors_are_cast_like_small_ones(
