@@ -366,12 +366,29 @@ def test_views_that_are_odd_are_described():
 
 @pytest.mark.parametrize("code", "bBhHiIlLqQfd")
 def test_array_array_is_shared(code):
-    """An array.array of any number is a view of the same memory."""
-    value = array.array(code, [1, 2, 3])
-    result = interop.convert(value, to="numpy", copy=False)
-    assert result.tolist() == [1, 2, 3]
-    assert (result.ctypes.data, result.size) == value.buffer_info()
-    assert interop.spec(value).dtype == result.dtype.name
+    """An array.array of any number is a view of the same memory, cold and warm."""
+    for count in (3, 3, 2, 0):
+        value = array.array(code, range(count))
+        result = interop.convert(value, to="numpy", copy=False)
+        assert result.tolist() == [*range(count)]
+        assert count == 0 or (result.ctypes.data, result.size) == value.buffer_info()
+        assert interop.spec(value).dtype == result.dtype.name
+
+
+def test_mapped_memory_is_shared_and_stays_open():
+    """A mapping is a view of the same bytes, cold and warm, which cannot be closed under it."""
+    for closed in (False, False, True):
+        with mmap.mmap(-1, 4) as mapped:
+            mapped[:] = b"four"
+            result = interop.convert(mapped, to="numpy", copy=False)
+            result[0] = 1
+            assert (bytes(mapped), result.dtype) == (b"\x01our", np.uint8)
+            with pytest.raises(BufferError):
+                mapped.close()
+            del result
+        if closed:
+            with pytest.raises(HandOffError, match="closed"):
+                interop.convert(mapped, to="numpy")
 
 
 def test_other_buffers():

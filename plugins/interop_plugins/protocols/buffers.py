@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from array import array as numbers
 from functools import cache, lru_cache
+from mmap import mmap
 from typing import TYPE_CHECKING
 
 from interop.kit import EMPTY, extents, memory_traits
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from .common import Foreign
 
 _READONLY = frozenset({"readonly"})
+#: The types of which a view costs nothing and raises nothing but ValueError, once they are closed.
+_BLOCKS = frozenset({numbers, mmap, memoryview})
 
 #: The kind that each code of a buffer's format stands for. The buffer itself gives the size.
 _CODES = {
@@ -110,14 +114,15 @@ def buffer_fast_path(value: Foreign) -> Any:
     kind = type(value)
     if kind is bytes or kind is bytearray:
         return _asarray()(memoryview(value))
-    if kind is not memoryview:
+    if kind not in _BLOCKS:
         return NotImplemented
     try:
-        if value.format not in _OWN_CODES or not value.c_contiguous:
+        view = value if kind is memoryview else memoryview(value)
+        if view.format not in _OWN_CODES or not view.c_contiguous:
             return NotImplemented
     except ValueError:  # it is released
         return NotImplemented
-    array = _asarray()(value)
+    array = _asarray()(view)
     return array if array.flags.aligned else NotImplemented
 
 
