@@ -108,7 +108,8 @@ class Converter:
         self.leaves: dict[type, Fast] = {}
         #: By class of spec; for classes that have no plan, the reason.
         self.plans: dict[tuple[object, ...], Plan | RefusedError] = {}
-        #: Of which plans and types something was learnt, or nothing could be.
+        #: Of which plans and types something was learnt, or nothing could be: whether values with
+        #: other fast keys may teach more.
         self.asked: dict[tuple[Plan, type], bool] = {}
         self.resolve()
 
@@ -253,12 +254,14 @@ class Converter:
         """
         kind, store, request = type(x), self.store, chosen.request
         # What tells plain values apart does not say whether their memory is page-locked.
-        if (plan, kind) in self.asked or not self.learns or request.device == PAGE_LOCKED:
+        if not self.asked.get((plan, kind), True) or not self.learns:
+            return
+        if request.device == PAGE_LOCKED:
             return
         source = store.registry.formats.get(spec.format)
         if source is None or not store.knows(kind, source):
             return
-        lessons = []
+        lessons, keyed = [], None
         if not plan._warning:
             guarded = chosen is not self or request.dtype is not None
             lessons = [lesson(x, spec, plan, request, store.planner, guarded=guarded)]
@@ -268,12 +271,14 @@ class Converter:
             # Declared paths share, and leave out what is copied within a format, such as bytes.
             is_left_out = lessons == [None] or _copies_within(plan)
             if is_left_out and not (varies or request.like):
-                lessons.append(call_lesson(x, spec, plan, source))
+                keyed = call_lesson(x, spec, plan, source, self.learnt.get(kind))
+                lessons.append(keyed)
         with store.lock:
             if version != store.registry.version:
                 return
             store.count()  # which may forget all that there is
-            self.asked[plan, kind] = True  # the first plan of a type may teach nothing
+            # The first plan of a type may teach nothing.
+            self.asked[plan, kind] = keyed is not None or self.asked.get((plan, kind), False)
             learnt = [learn for learn in lessons if learn is not None]
             if not learnt:
                 return

@@ -230,8 +230,10 @@ def _guarded(dtype: object, path: Any) -> Lesson:
     return add
 
 
-def call_lesson(x: Value, spec: Spec, plan: Plan, source: Format) -> Lesson | None:
-    """Return the lesson of what a plan calls for values with the fast key of `x`, if it has one.
+def call_lesson(
+    x: Value, spec: Spec, plan: Plan, source: Format, learnt: Fast | None
+) -> Lesson | None:
+    """Return the lesson of what a plan calls for values with the fast key of `x`, if it is new.
 
     What fills memory of the host has to be small.
     """
@@ -240,7 +242,7 @@ def call_lesson(x: Value, spec: Spec, plan: Plan, source: Format) -> Lesson | No
     if plan._fills_host and _most_bytes(plan.steps, spec) >= SMALL:
         return None
     key = source.fast_key(x)
-    if key is None:
+    if key is None or (learnt is not None and (key in learnt.by_key or key in learnt.away)):
         return None
     call = _call(plan.steps)
     moves = any(step.before.device != step.after.device for step in plan.steps)

@@ -629,3 +629,20 @@ def test_what_fills_no_memory_of_the_host_costs_the_same_whatever_its_size(
         assert large.interop.convert(value, **keywords).dtype == keywords["dtype"]
     assert (large.described - described, large.asked - asked) == ((0, 0) if is_free else (3, 3))
     assert bool(asked) is not is_free
+
+
+def test_values_of_one_plan_with_several_keys_are_all_learnt(empty: Interop) -> None:
+    """A second fast key of values that go by the plan of the first one takes the fast path, too."""
+    described: list[Box] = []
+
+    def describe(box: Box) -> interop.Spec:
+        described.extend([box] if box.kind == "a" else [])
+        return interop.plugin.make_spec(box.kind, "float32", shape=(1,))
+
+    key = Advanced(fast_key=lambda box: box.numbers[0] if box.kind == "a" else None)
+    empty.register(toy("a", advanced=key)._replace(describe=describe), toy("b"), copy("a", "b"))
+    for number in (1.0, 2.0, 3.0):
+        described.clear()
+        results = [empty.convert(Box("a", [number]), to="b", copy=True) for _ in range(4)]
+        assert [box.numbers for box in results] == [[number]] * 4
+        assert len(described) == 1
