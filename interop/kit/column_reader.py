@@ -43,7 +43,8 @@ class ColumnReader:
         ``untyped(column, dtype=name)`` returns the numbers of decimals or objects.
     stack : callable or None
         ``stack(table, dtype=name)`` returns a new array of its columns by a call of the library,
-        or `NotImplemented` where that makes another than NumPy would.
+        or `NotImplemented` where that makes another than NumPy would. Without a name it is the
+        dtype that NumPy gives to all columns.
     by_rows : bool
         Whether rows lie one after the other in arrays that are made of tables, and not columns.
     """
@@ -121,15 +122,22 @@ class ColumnReader:
 
     def table_if_exact(self, table: Value) -> Value:
         """Return what `table` does if the common dtype holds every integer of the columns."""
-        columns = [*self.columns(table)]
-        dtype, _ = common_dtype(frozenset(self.dtype(column) for _, column in columns))
+        columns = self.columns(table)
+        array = NotImplemented if self._stack is None else self._stack(table, dtype=None)
+        if array is NotImplemented:
+            columns = [*columns]
+            dtype, _ = common_dtype(frozenset(self.dtype(column) for _, column in columns))
+            array = self.table(table, dtype=dtype)
+        if _are_small(array):
+            return array
+        dtype = dtype_name(array.dtype)
         for name, column in columns:
             for chunk in self.chunks(column):
                 numbers, nulls = self.numbers(chunk), self.nulls(chunk)
                 if reason := misfit(numbers if nulls is None else numbers[~nulls], dtype):
                     msg = f"column {name!r}: {reason}"
                     raise Declined(msg)
-        return self.table(table, dtype=dtype)
+        return array
 
     def table_with_nulls(self, table: Value, *, dtype: str) -> Value:
         """Return the columns side by side in a new array, with a mask in the places of nulls."""
@@ -224,6 +232,20 @@ def _is_held(own: Any, dtype: Any) -> bool:
 
     names = dtype_name(own), dtype_name(dtype)
     return np.can_cast(own, dtype, "same_kind") and DTYPES.keys() >= {*names} and preserves(*names)
+
+
+def _are_small(array: Value) -> bool:
+    """Return whether all numbers of an array are such that no integer was rounded to one of them.
+
+    Of the integers that floats do not hold each is rounded to one at least as large as these.
+    """
+    import numpy as np
+
+    name, real = dtype_name(array.dtype), array.real
+    if name not in DTYPES or not real.size:
+        return False
+    limit = 2 ** DTYPES[name].digits
+    return bool(-limit < np.fmin.reduce(real, None) and np.fmax.reduce(real, None) < limit)
 
 
 def _interleave(out: Value, columns: list[Value], errors: CastErrors) -> None:

@@ -6,6 +6,7 @@ import datetime as dt
 import inspect
 from collections.abc import Callable
 from decimal import Decimal
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 
 import interop
 from interop.errors import RefusedError
+from interop.kit import INTEGERS
 from tests.cases import together
 from tests.plugins import values
 from tests.plugins.values import distinct as numbers
@@ -100,6 +102,43 @@ def test_columns_of_several_dtypes_if_none_holds_all(library, dtypes):
             real = number.real if number.dtype.kind == "c" and dtype != "complex128" else number
             assert column.tobytes() == real.astype(dtype).tobytes()
     assert interop.convert(table, to=type(table)) is table
+
+
+def _extremes(dtype: str) -> np.ndarray[Any, Any]:
+    """Return numbers of a dtype with the least and the greatest, and some that others round."""
+    if dtype == "bool":
+        return np.array([True, False, True, True, False])
+    if dtype.startswith("float"):
+        return np.array([0.1, -2.5, 3.0, 1e4, -0.0], dtype)
+    limits = np.iinfo(dtype)
+    return np.array([limits.max, limits.min, limits.max // 3, 7, limits.max - 1], dtype)
+
+
+@together("library", LIBRARIES)
+@pytest.mark.parametrize("target", [None, "float64", "float32", "int16"])
+def test_columns_side_by_side_are_what_numpy_makes_of_them(library, target):
+    """Whichever call of a library writes them, columns are cast and promoted as NumPy does."""
+    for pair in combinations_with_replacement(sorted({"bool", *INTEGERS, "float32", "float64"}), 2):
+        columns = {str(n): _extremes(dtype) for n, dtype in enumerate((*pair, pair[0]))}
+        table = LIBRARIES[library](columns)[1:]
+        arrays = [column[1:] for column in columns.values()]
+        dtype = target or np.result_type(*arrays)
+        result = interop.convert(table, to="numpy", dtype=target, allow="narrow")
+        assert result.dtype == dtype
+        assert result.tobytes() == np.stack([a.astype(dtype) for a in arrays], axis=1).tobytes()
+
+
+@together("library", LIBRARIES)
+@pytest.mark.parametrize("beside", [0.5, float("nan"), float("inf"), 1e300])
+def test_integers_are_exact_up_to_the_digits_of_floats(library, beside):
+    """The least integer that a float rounds is found, whatever lies beside it and whatever nulls."""
+    for integer in (2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, -(2**53), -(2**53) - 1):
+        table = LIBRARIES[library]({"n": np.array([3, integer]), "x": np.array([beside, beside])})
+        if float(integer) == integer:
+            assert interop.convert(table, to="numpy")[:, 0].tolist() == [3, integer]
+        else:
+            with pytest.raises(RefusedError, match=f"column 'n': {integer} would be rounded"):
+                interop.convert(table, to="numpy")
 
 
 @together("library", LIBRARIES)

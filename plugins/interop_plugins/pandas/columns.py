@@ -11,6 +11,7 @@ from interop.kit import (
     cast_decimals,
     cast_objects,
     check_coordinates,
+    common_dtype,
     real_part,
 )
 
@@ -103,15 +104,15 @@ def untyped(vector: Vector, *, dtype: str) -> Array:
     return numbers
 
 
-def stack(frame: pd.DataFrame, *, dtype: str) -> Any:
+def stack(frame: pd.DataFrame, *, dtype: str | None) -> Any:
     """Return numbers of NumPy's arrays in one array, block by block as pandas keeps them."""
     import numpy as np
 
     blocks = frame._mgr.blocks
-    if not all(
-        isinstance(block.values, np.ndarray) and number_name(block.dtype) for block in blocks
-    ):
+    names = {number_name(b.dtype) if isinstance(b.values, np.ndarray) else "" for b in blocks}
+    if "" in names:
         return NotImplemented
+    dtype = dtype or common_dtype(frozenset(names))[0]
     out, errors = np.empty(frame.shape[::-1], dtype), CastErrors()
     for block in blocks:
         numbers = real_part(block.values, out.dtype)

@@ -409,8 +409,9 @@ def frame_fast_key(frame: pd.DataFrame) -> tuple[object, ...] | None:
     keys = frozenset([_block_key(block.values) for block in blocks])
     if not keys or None in keys:
         return None
-    size = len(frame.index) * sum([len(block.mgr_locs) for block in blocks])
-    return keys, labels.present(frame), size.bit_length() >> 1
+    dtype, _ = common_dtype(frozenset([number_name(block.values.dtype) for block in blocks]))
+    size = len(frame.index) * sum([len(block.mgr_locs) for block in blocks]) * itemsize(dtype)
+    return keys, labels.present(frame), size.bit_length() >> 1  # its `size_class`
 
 
 def _block_key(values: Storage) -> tuple[object, ...] | None:

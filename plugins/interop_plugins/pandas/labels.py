@@ -28,8 +28,9 @@ def _are_named(columns: pd.Index) -> bool:
     """Tell whether columns have names other than their numbers."""
     if is_default(columns):
         return False
-    # Most names are told by the first; to list those of many columns takes long.
-    return bool(len(columns)) and not (are_numbered([columns[0]]) and are_numbered([*columns]))
+    # To look one up takes less time than to take the first, or to list those of many columns.
+    may_be_numbered = "0" in columns or "column_0" in columns
+    return bool(len(columns)) and not (may_be_numbered and are_numbered([*columns]))
 
 
 def _are_of_rows(value: Labelled, like: Labelled) -> bool:

@@ -281,6 +281,7 @@ def _views() -> Iterable[Conversion]:
         takes=kinds,
         drops=COLUMN_TRAITS | _IMMUTABLE,
         cost=Cost(4e-6),
+        fast_path=dense.frame_fast_path,
         name="block_to_numpy",
     )
     yield Conversion(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.kit import ColumnReader, cast_digits, cast_objects
+from interop.kit import INTEGERS, ColumnReader, cast_digits, cast_objects, common_dtype
 from interop.plugin import preserves
 
-from .describe import NAMES, SHARED, elements_of, flat, own_name, polars_dtype
+from .describe import NAMES, SHARED, elements_of, flat, name_of, own_name, polars_dtype
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,22 +95,31 @@ def _null_count(frame: pl.DataFrame) -> int:
     return sum(frame.null_count().row(0)) if frame.width else 0
 
 
-def stack(frame: pl.DataFrame, *, dtype: str) -> Any:
-    """Return columns without nulls side by side, if polars has a dtype that holds them."""
+def _is_cast_alike(own: str, dtype: str) -> bool:
+    """Return whether polars casts a dtype to another as NumPy does, without errors to tell."""
+    return preserves(own, dtype) or (own in INTEGERS and dtype in {"float32", "float64"})
+
+
+def stack(frame: pl.DataFrame, *, dtype: str | None) -> Any:
+    """Return columns without nulls side by side, if polars casts them as NumPy does."""
     import numpy as np
     import polars as pl
 
-    names = {own_name(own) for own in set(frame.dtypes)}
-    if names == {"untyped"}:
+    names = {name_of(own) for own in frame.dtypes}
+    if dtype and names and all(name.startswith("Decimal") for name in names):
         numbers = _decimals(frame, np.dtype(dtype))
         return NotImplemented if numbers is None else numbers
-    is_held = names and dtype in SHARED and all(name and preserves(name, dtype) for name in names)
-    if not is_held or _null_count(frame):
+    own = frozenset(NAMES.get(name, "") for name in names)
+    if not own or "" in own:
+        return NotImplemented
+    dtype = dtype or common_dtype(own)[0]
+    alike = dtype in SHARED and all(_is_cast_alike(name, dtype) for name in own)
+    if not alike or _null_count(frame):
         return NotImplemented
     array: Array = frame.to_numpy(order="fortran")
     if array.dtype != dtype:  # Polars promotes otherwise than NumPy
-        own = polars_dtype(dtype)
-        array = frame.with_columns(pl.all().cast(own)).to_numpy(order="fortran")
+        type_ = polars_dtype(dtype)
+        array = frame.with_columns(pl.all().cast(type_)).to_numpy(order="fortran")
     return array if array.flags.writeable else np.array(array, order="F")
 
 

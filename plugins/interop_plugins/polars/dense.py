@@ -33,6 +33,16 @@ def series_fast_path(series: pl.Series) -> Any:
     return NotImplemented if array.flags.writeable else array
 
 
+def frame_fast_path(frame: pl.DataFrame) -> Any:
+    """Return a read-only array over the memory of columns of numbers that are one block."""
+    try:
+        array = frame.to_numpy(allow_copy=False)
+    except RuntimeError:
+        return NotImplemented
+    is_plain = array.dtype.kind in "iuf" and array.ndim == 2
+    return NotImplemented if array.flags.writeable or not is_plain else array
+
+
 def series_to_masked(series: pl.Series) -> Any:
     """Return the numbers of a Series over their memory, with a mask in the places of nulls."""
     import numpy as np

@@ -45,6 +45,8 @@ NAMES = {"Boolean": "bool"} | {
     f"UI{name[2:]}" if name.startswith("u") else name.capitalize(): name for name in SHARED
 }
 SHARED_NAMES = NAMES.keys() - {"Boolean"}
+#: The beginnings of polars' names of dtypes whose elements have elements.
+_NESTED_NAMES = ("List", "Array", "Struct")
 
 
 # ---------------------------------------------------------------------- specs
@@ -256,14 +258,16 @@ def frame_fast_key(frame: pl.DataFrame | pl.LazyFrame) -> tuple[object, ...] | N
     rows, columns = frame.shape
     is_block = rows > 1 and columns > 1 and _is_one_block(frame)
     # The columns of a block are like the first, without nulls.
-    facts = {(frame.to_series().dtype, True, False)} if is_block else _facts(frame)
-    dtypes = {dtype for dtype, *_ in facts}
-    is_plain = len(dtypes) > 1 or all(
-        dtype.is_decimal() or str(dtype) in SHARED_NAMES for dtype in dtypes
+    facts = {(name_of(frame.dtypes[0]), True, False)} if is_block else _facts(frame)
+    names = {name for name, *_ in facts}
+    is_plain = len(names) > 1 or all(
+        name in SHARED_NAMES or name.startswith("Decimal") for name in names
     )
-    if columns < 2 or not is_plain or any(dtype.is_nested() for dtype in dtypes):
+    if columns < 2 or not is_plain or any(name.startswith(_NESTED_NAMES) for name in names):
         return None
-    size = (rows * columns).bit_length() >> 1
+    others = "" if names <= NAMES.keys() else "others"
+    dtype, _ = common_dtype(frozenset(NAMES[name] for name in names & NAMES.keys()), others)
+    size = (rows * columns * itemsize(dtype)).bit_length() >> 1  # its `size_class`
     return frozenset(facts), is_block, min(rows, 2), labels.present(frame), size
 
 
@@ -273,13 +277,14 @@ def frame_fast_key(frame: pl.DataFrame | pl.LazyFrame) -> tuple[object, ...] | N
 def _kinds_of_columns(frame: pl.DataFrame) -> frozenset[str]:
     """Return the traits of columns that other libraries' tables keep in another way."""
     return frozenset().union(
-        *(_kinds(str(dtype), not is_one, has_nulls) for dtype, is_one, has_nulls in _facts(frame))
+        *(_kinds(name, not is_one, has_nulls) for name, is_one, has_nulls in _facts(frame))
     )
 
 
-def _facts(frame: pl.DataFrame) -> set[tuple[pl.DataType, bool, bool]]:
+def _facts(frame: pl.DataFrame) -> set[tuple[str, bool, bool]]:
     """Return the dtypes of columns, whether each lies in one chunk, and whether any is null."""
-    return {(c.dtype, c.n_chunks() == 1, bool(c.null_count())) for c in frame.get_columns()}
+    columns = zip(map(name_of, frame.dtypes), frame.get_columns(), strict=True)
+    return {(name, c.n_chunks() == 1, c.null_count() > 0) for name, c in columns}
 
 
 #: The words in Polars' names of dtypes that Arrow's names have others for.
@@ -307,6 +312,12 @@ def _kinds(name: str, is_chunked: bool, has_nulls: bool) -> frozenset[str]:
     kinds = kinds_of_type(type_, 2 if is_chunked else 1, has_nulls)
     # Of texts the views are written anew, but not the places of nulls.
     return kinds - {"block_columns"} if name in {"String", "Binary"} and not has_nulls else kinds
+
+
+def name_of(dtype: pl.DataType) -> str:
+    """Return Polars' name of a dtype; that of numbers is the name of the class, told sooner."""
+    name = type(dtype).__name__
+    return name if name in NAMES else str(dtype)
 
 
 def own_name(dtype: pl.DataType) -> str:

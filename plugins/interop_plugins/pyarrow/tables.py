@@ -36,6 +36,8 @@ _IMMUTABLE, _SCATTERED = frozenset({"immutable"}), frozenset({"scattered"})
 
 #: The keyword with which an array gives its numbers, bits or not.
 _ANY = {"zero_copy_only": False}
+#: The bytes of an array that caches hold, whichever way it is written.
+_MOST_BYTES = 2**24
 #: How many types, and columns of one type, a refusal names.
 _NAMED = 3
 
@@ -176,13 +178,16 @@ def _describe_columns(name: str, table: Columns) -> Spec:
 def fast_key(table: Columns) -> tuple[object, ...] | None:
     """Return what tells one table of several columns of numbers from another."""
     ids = [type_.id for type_ in table.schema.types]
-    if len(ids) < 2 or not number_types().keys() >= {*ids} or not table.is_cpu:
+    types = number_types()
+    if len(ids) < 2 or not types.keys() >= {*ids} or not table.is_cpu:
         return None
     facts = {
         (number, getattr(column, "num_chunks", 1) == 1, not column.null_count)
         for number, column in zip(ids, table.columns, strict=True)
     }
-    size = (table.num_rows * table.num_columns).bit_length() >> 1
+    dtype, _ = common_dtype(frozenset(types[number][0] for number in {*ids}))
+    nbytes = table.num_rows * table.num_columns * itemsize(dtype)
+    size = nbytes.bit_length() >> 1  # its `size_class`
     return frozenset(facts), are_named(table), table.schema.metadata is None, size
 
 
@@ -255,24 +260,28 @@ def memory_of_columns(table: Columns) -> tuple[tuple[int, int], ...]:
     return tuple(
         extent
         for column in table.columns
-        for extent in (memory_of_chunks(column) if hasattr(column, "chunks") else memory(column))
+        for extent in (memory_of_chunks(column) if _is_chunked(column) else memory(column))
     )
 
 
 # ---------------------------------------------------------------------- columns
 
 
+def _is_chunked(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Tell whether a column is one of chunks; to look for these would make them all."""
+    return hasattr(column, "num_chunks")
+
+
 def chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array | pa.ChunkedArray]:
     """Return the parts of a column: its chunks if elements are null, else the column itself."""
-    has_nulls = hasattr(column, "chunks") and column.null_count
-    return column.chunks if has_nulls else [column]
+    return column.chunks if _is_chunked(column) and column.null_count else [column]
 
 
 def numbers(chunk: pa.Array | pa.ChunkedArray) -> Array:
     """Return the numbers of a part of a column, with anything in the places of nulls."""
     if chunk.null_count:
         return to_numpy(chunk)
-    array: Array = chunk.to_numpy(**({} if hasattr(chunk, "chunks") else _ANY))
+    array: Array = chunk.to_numpy(**({} if _is_chunked(chunk) else _ANY))
     return array != 0 if dtype_name(chunk.type) == "bool" else array
 
 
@@ -286,6 +295,27 @@ def columns(table: Columns) -> Iterable[tuple[str, pa.Array | pa.ChunkedArray]]:
     return zip(table.schema.names, table.columns, strict=True)
 
 
+def stack(table: Columns, *, dtype: str | None) -> Any:
+    """Return columns of one chunk each, without nulls, by Arrow's call.
+
+    That casts as NumPy does to the dtype of one of them. It writes column by column, so that a
+    large table is left to what writes some rows of each at a time.
+    """
+    import pyarrow as pa
+
+    names = frozenset(map(dtype_name, table.schema.types))
+    dtype = dtype or common_dtype(names if names <= DTYPES else frozenset())[0]
+    small = table.num_rows * table.num_columns * itemsize(dtype) < _MOST_BYTES
+    if not small or not table.num_rows or not names <= NUMBERS or dtype not in names:
+        return NotImplemented
+    if len(names) > 1 and (dtype != "float64" or "float16" in names):
+        return NotImplemented
+    batches = table.to_batches() if isinstance(table, pa.Table) else [table]
+    if len(batches) > 1 or any(column.null_count for column in batches[0].columns):
+        return NotImplemented
+    return batches[0].to_tensor(row_major=True).to_numpy()
+
+
 READER = ColumnReader(
     columns=columns,
     numbers=numbers,
@@ -293,5 +323,6 @@ READER = ColumnReader(
     chunks=chunks,
     dtype=lambda column: own_name(column.type),
     untyped=cast_decimals,
+    stack=stack,
     by_rows=True,
 )
