@@ -306,6 +306,15 @@ def _without_the_first(array: ak.Array) -> ak.Array:
     return ak.mask(array, np.arange(len(numbers)) > 0)
 
 
+def _copies_of_elements() -> Iterable[Conversion]:
+    """Yield the copies of what is no array or list of numbers: dates, text, records, options."""
+    make = partial(Copy, copy, cost=Cost(5e-5, 1e9), name="copy_elements")
+    yield make(takes=MEMORY_TRAITS, dtypes={"datetime64[", "timedelta64["})
+    yield make(requires={"not_numbers"})
+    for trait in ("missing", "lists_of_lists", "reordered"):
+        yield make(requires={trait}, dtypes=_DTYPES | {"?", "var * "}, name=f"copy_{trait}")
+
+
 def _casts() -> Iterable[Conversion]:
     """Yield the casts that keep parameters; Awkward would drop imaginary parts with a warning."""
     make = partial(Cast, cast, takes=_EVEN, cost=Cost(1e-4, 4e9))
@@ -340,6 +349,7 @@ def interop_declarations() -> Iterable[Declaration]:
         unary=(
             Drop("scattered", join, "copy", takes=_NESTED | _HYBRID, cost=Cost(1e-4, 1e9)),
             Copy(copy, takes=_EVEN, cost=Cost(3e-5, 1e10)),
+            *_copies_of_elements(),
             *_casts(),
         ),
         requires="awkward",

@@ -33,6 +33,7 @@ from interop.plugin import (
     Branch,
     Container,
     Conversion,
+    Copy,
     Cost,
     Declaration,
     Declined,
@@ -196,6 +197,11 @@ def copy_to_fortran(value: LabelledT, *, order: str) -> LabelledT:
     return _relabelled(value, _converted(data, dtype=interop.spec(data).dtype, order=order))
 
 
+def copy_elements(value: LabelledT) -> LabelledT:
+    """Return a value under the same names around a copy of text, dates or objects."""
+    return _relabelled(value, _variable(value).data.copy())
+
+
 def _cast(data: Array, dtype: str) -> Array:
     import numpy as np
 
@@ -300,10 +306,18 @@ def _formats() -> Iterable[Format]:
             dtypes=_NUMPY,
             devices=("cpu", "cuda", "rocm", "tpu", "mps", "xpu"),
             carries=_ANY_TRAIT,
+            unary=tuple(_copies_of_elements()),
             requires="xarray",
             install="pip install xarray",
             labels=Labels(has_labels, give_labels),
         )
+
+
+def _copies_of_elements() -> Iterable[Conversion]:
+    """Yield the copies of text, dates and objects."""
+    make = partial(Copy, copy_elements, takes=MEMORY_TRAITS, cost=Cost(3e-5, 2e9))
+    yield make(dtypes=_TEXTS | _DATES | _LONG_DATES)
+    yield make(requires={"not_numbers"})
 
 
 def _conversions() -> Iterable[Conversion]:

@@ -14,7 +14,7 @@ import xarray as xr
 
 import interop
 from interop.errors import RefusedError
-from tests.cases import together
+from tests.cases import marked, together
 
 TEXT, MISSING = np.dtypes.StringDType(), np.dtypes.StringDType(na_object=None)
 
@@ -170,6 +170,8 @@ ANYTHING: dict[str, Any] = {
     "dicts": np.array([{}, {"a": 1}], dtype=object),
     "objects that are numbers": np.array([1, None], dtype=object),
     "records": np.array([(1, 2.0)], "i4,f4"),
+    "raw bytes": np.array([b"ab", b"cd"], "V2"),
+    "more raw bytes": np.array([b"abc"], "V3"),
     "masked text": np.ma.array(["a", "b"], mask=[True, False]),
     "masked dates": np.ma.array(ARRAYS["days"], mask=[True, False]),
 }
@@ -194,6 +196,85 @@ def test_an_array_that_is_numpys_already_is_returned_or_copied(kind: str) -> Non
     assert copied.tolist() == array.tolist()
     assert not np.shares_memory(copied, array)
     assert "copy" in interop.plan(array, to=target, copy=True).effects
+
+
+def lists_of(values: Any, type_: Any = None) -> Any:
+    """Return an Arrow array without what a slice has left out."""
+    return pa.array(values, type_)[1:]
+
+
+def labelled(elements: Any) -> Any:
+    """Return elements under names of their own."""
+    return xr.DataArray(elements, dims="place", coords={"place": [7, 8]}, attrs={"unit": "m"})
+
+
+#: Values of other libraries that hold no numbers, or not as one array.
+OTHERS: dict[str, Callable[[], Any]] = {
+    "Arrow's lists of text": lambda: lists_of([["x"], ["a", None], None, []]),
+    "Arrow's large lists of records": lambda: lists_of(
+        [[], [{"a": 1}]], pa.large_list(pa.struct({"a": pa.int8()}))
+    ),
+    "Arrow's maps": lambda: lists_of([[], [("a", 1)]], pa.map_(pa.string(), pa.int64())),
+    "Arrow's lists with null rows": lambda: lists_of([[], [1.0, None], None]),
+    "Arrow's lists of lists": lambda: lists_of([[], [[1], [2, 3]]]),
+    "a variable of text": lambda: labelled(["a", "b"]).variable,
+    "an array of text": lambda: labelled(["a", "b"]),
+    "an array of dates": lambda: labelled(np.array(["2020", "NaT"], "M8[ns]")),
+    "an array of objects": lambda: labelled(np.array([{}, 1], object)),
+    "awkward records": lambda: awkward()([{"x": 1.0}, {"x": 2.0}])[1:],
+    "awkward text": lambda: awkward()(["a", "bc"])[1:],
+    "awkward options in lists": lambda: awkward()([[1.0, None], []]),
+    "awkward dates": lambda: awkward()(np.array(["2020-01-01"], "M8[D]")),
+    "tensorflow strings in rows": lambda: pytest.importorskip("tensorflow").ragged.constant(
+        [["a"], []]
+    ),
+    "chunks of text": lambda: pytest.importorskip("dask.array").from_array(np.array(["a", "b"]), 1),
+    "chunks of objects": lambda: pytest.importorskip("dask.array").from_array(
+        np.array([{}, 1], object), 1
+    ),
+}
+
+
+def awkward() -> Any:
+    """Return Awkward's constructor of arrays."""
+    return pytest.importorskip("awkward").Array
+
+
+def addresses(value: Any) -> set[int]:
+    """Return where the buffers of a value begin, as far as its library tells."""
+    if isinstance(value, pa.Array):
+        return {buffer.address for buffer in value.buffers() if buffer is not None and buffer.size}
+    if isinstance(value, (xr.DataArray, xr.Variable)):
+        return {value.values.ctypes.data}
+    if type(value).__module__.startswith("awkward"):
+        parts = pytest.importorskip("awkward").to_buffers(value)[2].values()
+        return {part.ctypes.data for part in parts if part.nbytes}
+    return set()
+
+
+@pytest.mark.parametrize("kind", marked(OTHERS))
+def test_what_is_already_in_the_format_is_returned_or_copied(kind: str) -> None:
+    """Whatever its elements, and by its own library's copy, labels and nulls included."""
+    value = OTHERS[kind]()
+    assert interop.convert(value, like=value) is value
+    if "tensorflow" in kind:  # it never changes, and nothing copies it
+        with pytest.raises(RefusedError):
+            interop.convert(value, like=value, copy=True)
+        return
+    copied = interop.convert(value, like=value, copy=True)
+    assert type(copied) is type(value)
+    assert interop.plan(value, like=value, copy=True).aliases is False
+    if "chunks" in kind:
+        assert copied.dtype == value.dtype
+        assert copied.compute().tolist() == value.compute().tolist()
+        return
+    assert not addresses(copied) & addresses(value)
+    assert addresses(copied)
+    if isinstance(value, (xr.DataArray, xr.Variable)):
+        assert copied.identical(value)
+    else:
+        assert copied.tolist() == value.tolist()
+        assert str(copied.type) == str(value.type)
 
 
 #: Seconds that milliseconds of 64 bits do not hold, as each library has them.

@@ -47,6 +47,8 @@ _SPARSE = INTEGERS | COMPLEX | _LONG | {"bool", "float32", "float64"}
 _CUPY = _SPARSE - _LONG | {"float16", "bfloat16"}
 _FLOAT8 = {f"float8_{name}" for name in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")}
 
+#: The beginnings of the names of dtypes of text, dates and objects, which only NumPy's chunks have.
+_ELEMENTS = frozenset({"<U", ">U", "|S", "StringDType(", "datetime64[", "timedelta64[", "object$"})
 #: The formats that chunks may have, and the dtypes of these formats.
 _CHUNK_DTYPES: dict[str, frozenset[str]] = {
     # Every chunk starts as a NumPy array, and NumPy has no complex32.
@@ -200,7 +202,10 @@ def _copy_and_cast(chunks: str) -> Iterable[Conversion]:
         "takes": _UNKNOWN_SHAPE | _kept(chunks),
         "cost": Cost(4e-4, 1e10),
     }
-    yield Copy(partial(map_chunks, to=chunks, copy=True), name="copy_chunks", **fields)
+    copy = partial(Copy, partial(map_chunks, to=chunks, copy=True), **fields)
+    yield copy(name="copy_chunks")
+    if chunks == "numpy":
+        yield copy(dtypes=_ELEMENTS, name="copy_chunks_of_elements")
     yield Cast(partial(map_chunks, to=chunks), name="cast_chunks", shares=True, **fields)
 
 

@@ -89,7 +89,7 @@ _HINTS = {
     "timedelta64": "x.astype('int64') counts its units; NaT is the least integer.",
     **dict.fromkeys(("[(", "{'names'", "(numpy.record"), _RECORDS),
     "[('float0'": "it is a gradient of integers, which is zero; numpy.zeros(x.shape) has numbers.",
-    "void16": "x.view(ml_dtypes.bfloat16) makes numbers of bfloat16, which .npz files call void.",
+    "|V2": "x.view(ml_dtypes.bfloat16) makes numbers of bfloat16, which .npz files call void.",
     **dict.fromkeys(("PIL.Image:Image", "pillow:Image"), _IMAGE),
     "not_numbers": "its elements are objects and no numbers; x.astype(float) reads the numbers in "
     "text, and x.tolist() makes a list.",

@@ -242,6 +242,7 @@ def _lists() -> Format:
         index_dtypes={"int32", "int64"},
         carries=_MEMORY | _MASKED | _NESTED | _WHOLE | _HYBRID | lists.ODD,
         memory=lists.memory,
+        unary=tuple(_copies_of_lists()),
         ndims=frozenset(range(2, 65)),
         components=components,
         advanced=Advanced(hub=True),  # the other formats share memory with less than NumPy does
@@ -250,6 +251,15 @@ def _lists() -> Format:
         limits=Limits(refusal_hints=_REFUSAL_HINTS),
         samples=Samples(variants={"nested": samples.ragged}),
     )
+
+
+def _copies_of_lists() -> Iterable[Conversion]:
+    """Yield the copies of what has no components, such as lists of text."""
+    taken = _MEMORY | _MASKED | _WHOLE | _HYBRID | lists.ODD
+    make = partial(Copy, dense.copy, takes=taken, adds=_IMMUTABLE, cost=Cost(1e-5, 1e10))
+    yield make(dtypes={"list<", "large_list<", "map<"})
+    for trait in sorted(lists.ODD):
+        yield make(requires={trait})
 
 
 def _other_formats() -> Iterable[Format]:

@@ -126,7 +126,8 @@ def describe(array: pa.ListArray | pa.LargeListArray) -> Spec:
     if dtype not in DTYPES or not array.is_cpu:
         location = "cpu" if array.is_cpu else device(array)
         name, nbytes = str(array.type), array.get_total_buffer_size()
-        return Spec("pyarrow.list", name, location, (len(array),), _IMMUTABLE, nbytes)
+        longest = _longest(array) if array.is_cpu else 0
+        return Spec("pyarrow.list", name, location, (len(array), longest), _IMMUTABLE, nbytes)
     shape, traits, values = _rows(array)
     if {"nested", "masked"} <= traits:
         traits |= {"null_rows"}
@@ -155,6 +156,12 @@ def describe(array: pa.ListArray | pa.LargeListArray) -> Spec:
     )
 
 
+def _longest(array: pa.ListArray | pa.LargeListArray) -> int:
+    import numpy as np
+
+    return int(np.diff(offsets_of(array)).max(initial=0))
+
+
 def describe_chunks(chunked: pa.ChunkedArray) -> Spec:
     """Return the spec of a chunked array; one of lists is described as all chunks together."""
     return _joined(chunked) if is_list(chunked.type) else describe_flat_chunks(chunked)
@@ -180,7 +187,7 @@ def _joined(chunked: pa.ChunkedArray) -> Spec:
         traits |= {"chunked"}
     return first._replace(
         format="pyarrow.chunked_array",
-        shape=(len(chunked), *longest[1:]),
+        shape=(len(chunked), *(longest[1:] if first.dtype in DTYPES else ())),
         traits=traits,
         nbytes=sum(spec.nbytes for spec in specs),
         nnz=sum(spec.nnz or 0 for spec in specs),

@@ -153,7 +153,7 @@ def _ragged() -> Format:
         types=("tensorflow:RaggedTensor",),
         describe=ragged.describe,
         memory=ragged.memory,
-        carries=_IMMUTABLE | {"nested", "hybrid", "traced", "lists_of_lists"},
+        carries=_IMMUTABLE | _ODD | {"nested", "hybrid", "lists_of_lists"},
         index_dtypes=frozenset({"int32", "int64"}),
         ndims=frozenset(range(2, 65)),
         components=Components(
