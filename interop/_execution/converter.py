@@ -263,7 +263,7 @@ class Converter:
             return
         lessons, keyed = [], None
         if not plan._warning:
-            guarded = chosen is not self or request.dtype is not None
+            guarded = chosen is not self
             lessons = [lesson(x, spec, plan, request, store.planner, guarded=guarded)]
             # Numbers without a dtype get the one that the settings of the target name.
             is_weak = request.dtype is None and not WEAK.isdisjoint(spec.traits)

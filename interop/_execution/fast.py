@@ -13,7 +13,7 @@ from interop._model.blame import is_signal
 from interop._model.dtype import itemsize
 from interop._model.effect import WRITING
 from interop._model.format import Format, itself
-from interop._model.spec import Spec
+from interop._model.spec import WEAK, Spec
 from interop._model.typing import Value, ValueFunction
 from interop._planning.plan import Plan
 from interop._planning.planner import Planner
@@ -197,7 +197,9 @@ def lesson(
         and _serves(request, plan, source, formats)
         and planner.comes_first(plan.steps, request.formats)
     ):
-        path = planner.fast_path(plan.steps) if plan.steps else source.fast_path
+        path = planner.fast_path(plan.steps, request.dtype) if plan.steps else source.fast_path
+        # Of numbers without a dtype, the path knows the one that is asked for.
+        guarded |= request.dtype is not None and WEAK.isdisjoint(source.carries)
         if path is not None and not guarded:
             return _declared(path, plan, source)
         if path is not None and _keeps_dtype(spec, plan, request, source):

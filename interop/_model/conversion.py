@@ -168,7 +168,8 @@ class Conversion(NamedTuple):
         ``fast_path(value)`` does, for the plainest values and the default request, what the
         planned route would do, and answers `NotImplemented` for all others. It has to be right
         only about values whose exact type is one of the source's `types`. If the source carries
-        ``weak`` and the target has a `default_dtype`, it gets that as a keyword.
+        ``weak``, it gets the ``dtype=`` of the request, or else the `default_dtype` of the target,
+        as a keyword if there is one.
     adopt : callable or None
         Of a conversion from a protocol: ``adopt(offer, value)`` does for values of a format with
         `offers` what the function does, faster, with what their offer gives it. It gets ``dtype=``

@@ -145,9 +145,16 @@ class Planner:
         apart = axes is not None and all(n is not None and n.isdisjoint(axes) for n in before)
         return bool(order) and (apart or not before)
 
-    def fast_path(self, steps: tuple[Step, ...]) -> ValueFunction | None:
-        """Return the fast path that stands for a route, if no other distribution has a say."""
-        formats = self.graph.formats
+    def fast_path(self, steps: tuple[Step, ...], dtype: str | None) -> ValueFunction | None:
+        """Return the fast path that stands for a route, if no other distribution has a say.
+
+        Numbers without a dtype of their own get the one that is asked for, or the target's default.
+        """
+        formats, rivals = self.graph.formats, self.graph.rival_pairs
         source, target = formats[steps[0].before.format], formats[steps[-1].after.format]
-        weak = not WEAK.isdisjoint(source.carries)
-        return fast_path(steps, self.graph.rival_pairs, target.default_dtype if weak else None)
+        if WEAK.isdisjoint(source.carries):
+            return fast_path(steps, rivals)
+        if dtype is not None:
+            return fast_path(steps, rivals, dtype=dtype)
+        default = target.default_dtype
+        return fast_path(steps, rivals, **({} if default is None else {"default_dtype": default}))

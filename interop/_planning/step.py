@@ -178,13 +178,13 @@ def exported(function: Callable[..., Value], export: ValueFunction) -> Callable[
 def fast_path(
     steps: tuple[Step, ...],
     rival_pairs: frozenset[tuple[str, str]],
-    default_dtype: Callable[[str], str] | None = None,
+    **dtype: Any,
 ) -> ValueFunction | None:
     """Return the fast path that stands for a route, if no other distribution has a say.
 
     Every hand-off among the steps must declare one. No pair of formats on the way may be
-    `rival_pairs`: conversions of another distribution might be preferred for some values. Numbers
-    without a dtype get the `default_dtype` if there is one.
+    `rival_pairs`: conversions of another distribution might be preferred for some values. What
+    makes arrays of numbers without a dtype gets keywords that tell the `dtype`.
     """
     between = [step for step in steps if step.before.format != step.after.format]
     paths = tuple(step.fast_path for step in between if step.fast_path is not None)
@@ -192,12 +192,17 @@ def fast_path(
     pairs = {whole, *((step.before.format, step.after.format) for step in between)}
     if not paths or len(paths) < len(between) or not rival_pairs.isdisjoint(pairs):
         return None
-    if default_dtype is not None:
-        paths = (partial(paths[0], default_dtype=default_dtype), *paths[1:])
+    if dtype:
+        paths = (_of_dtype(paths[0], **dtype), *paths[1:])
     return paths[0] if len(paths) == 1 else _in_turn(paths)
 
 
 @lru_cache(maxsize=256)  # so that equal routes have one path
+def _of_dtype(path: ValueFunction, **dtype: Any) -> ValueFunction:
+    return partial(path, **dtype)
+
+
+@lru_cache(maxsize=256)
 def _in_turn(paths: tuple[ValueFunction, ...]) -> ValueFunction:
     return partial(_one_after_another, paths)
 

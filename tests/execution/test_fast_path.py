@@ -229,6 +229,38 @@ def test_a_request_that_changes_nothing_for_plain_values_takes_fast_paths(
     assert isinstance(empty.convert(box, **words), Box)
 
 
+def test_the_fast_path_of_numbers_without_a_dtype_gets_the_one_they_are_to_have(
+    empty: Interop,
+) -> None:
+    """It is that of the request, or else what the target has by default."""
+    given: list[dict[str, Any]] = []
+
+    def fast_path(box: Box, **keywords: Any) -> Any:
+        given.append(keywords)
+        return NotImplemented
+
+    def default_dtype(dtype: str) -> str:
+        return dtype
+
+    weak = frozenset({"weak"})
+    empty.register(
+        toy("a", carries=weak),
+        toy("b"),
+        toy("c", advanced=Advanced(default_dtype=default_dtype)),
+        *(view("a", to, takes=weak, drops=weak, fast_path=fast_path) for to in "bc"),
+    )
+    for keywords, expected in (
+        ({"to": "b"}, {}),
+        ({"to": "c"}, {"default_dtype": default_dtype}),
+        ({"to": "b", "dtype": "float32"}, {"dtype": "float32"}),
+        ({"to": "c", "dtype": "float32"}, {"dtype": "float32"}),
+    ):
+        given.clear()
+        for _ in range(3):
+            empty.convert(Box("a", [1.0]), **keywords)
+        assert given == [expected] * 2
+
+
 def _kind(box: Box) -> tuple[str, ...] | None:
     return None if box.traits else (box.kind, box.dtype, box.device)
 

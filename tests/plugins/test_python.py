@@ -453,6 +453,16 @@ LISTS = [
     [256, 2**64],
     [2**63 - 1],
     [0.5, True],
+    [128, -129],
+    ((1, 2), (3, 4)),
+    (2.5, -3.5),
+    3,
+    [1e300, 3.5e38, -65520.0],
+    [1e-50, 1e-310, -0.0],
+    [[math.nan], [math.inf]],
+    [complex(1e300, 1e-50)],
+    [1.5, None],
+    [2**24 + 1, *range(80)],
 ]
 
 
@@ -461,9 +471,15 @@ LISTS = [
     [
         ("numpy", {}),
         ("torch", {}),
-        *(("numpy", {"dtype": name}) for name in ("float32", "int8", "int64", "uint64", "bool")),
+        *(
+            ("numpy", {"dtype": name})
+            for name in (
+                *("float16", "float32", "float64", "bfloat16", "complex64"),
+                *("int4", "int8", "int64", "uint64", "bool"),
+            )
+        ),
         ("numpy.ma", {"dtype": "int64"}),
-        ("torch", {"dtype": "float64"}),
+        *(("torch", {"dtype": name}) for name in ("float32", "float64", "uint8", "bfloat16")),
         ("numpy", {"copy": True}),
         ("torch", {"copy": True}),
         ("python", {}),

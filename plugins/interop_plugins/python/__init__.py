@@ -202,6 +202,7 @@ def _conversions() -> Iterable[Conversion]:
             takes=numbers.WEAK,
             changes=DTYPE,
             cost=Cost(1.1e-6, 2e8),
+            fast_path=numbers.numpy_fast_path,
         ),
         *(
             from_numbers(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextvars import Context
 from functools import cache, lru_cache
 from itertools import chain
-from types import ModuleType, NoneType
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError, Declined, RefusedError, UnknownValueError
@@ -35,8 +35,8 @@ NUMBERS: dict[type, tuple[str, int]] = {
     complex: ("complex128", 16),
 }
 
-#: Filled on first use: for these types, what makes an array of a list of numbers, and its dtype.
-_readers: dict[type, tuple[Callable[..., Array], np.dtype[Any]]] = {}
+#: Filled on first use: what makes an array of numbers of a type, in its own dtype or another.
+_readers: dict[type | tuple[type, str], Callable[[Sequence[Any]], Any]] = {}
 #: Filled on first use: what makes an array of a single number, for the types that always fit.
 _makers: dict[type, Callable[[Any], Array]] = {}
 
@@ -61,10 +61,10 @@ UNTYPED = frozenset({"untyped"})
 #: The trait of numbers of which the dtype they have together holds some only rounded.
 MIXED = frozenset({"mixed"})
 
-#: The types of numbers that NumPy takes as they are, and its characters for the dtypes they get.
-_PLAIN = {int: "lq", float: "d", bool: "?", complex: "D"}
-#: Types of the rows of a nested list, and how deep such lists are nested in practice.
-_LISTS, _DEEPEST = {list}, 4
+#: How deep lists are nested in practice.
+_DEEPEST = 4
+#: As many numbers Python compares sooner than NumPy.
+_FEW = 64
 #: Types of sequences that hold their elements.
 _ROWS = frozenset({list, tuple})
 #: NumPy's dtypes from bool to float64 have smaller numbers.
@@ -128,21 +128,41 @@ def key_of_numbers(value: Any) -> tuple[object, ...] | None:
 
     The rows have one length, and int64 holds every integer.
     """
-    leaves: Sequence[Any] = (value,)
-    axes, kind = 0, type(value)
-    while kind in _ROWS and axes < _DEEPEST:
-        if axes and (
-            [*map(type, leaves)].count(kind) < len(leaves) or len({*map(len, leaves)}) > 1
-        ):
-            return None
-        leaves = [*chain.from_iterable(leaves)] if axes else value
-        kind, axes = type(leaves[0]) if leaves else object, axes + 1
-    if kind not in _PLAIN or [*map(type, leaves)].count(kind) < len(leaves):
+    leaves, shape = _opened(value)
+    kind = _kind_of(leaves)
+    if kind not in NUMBERS:
         return None
     if kind is int and not -(2**63) <= min(leaves) <= max(leaves) < 2**63:
         return None
     nbytes = NUMBERS[kind][1] * len(leaves)
-    return kind, axes, nbytes.bit_length() >> 1  # its `size_class`
+    return kind, len(shape), nbytes.bit_length() >> 1  # its `size_class`
+
+
+def _opened(value: Any) -> tuple[Sequence[Any], tuple[int, ...]]:
+    """Return what nested lists or tuples of one length and type hold, and their shape.
+
+    Of others it returns no numbers, but rows, or nothing.
+    """
+    leaves: Sequence[Any] = (value,)
+    shape: tuple[int, ...] = ()
+    kind = type(value)
+    while kind in _ROWS and len(shape) < _DEEPEST:
+        if shape:
+            lengths: set[int] = {*map(len, leaves)} if _kind_of(leaves) is kind else set()
+            if len(lengths) != 1:
+                return (), ()
+            leaves = [*chain.from_iterable(leaves)]
+            shape += (*lengths,)
+        else:
+            leaves, shape = value, (len(value),)
+        kind = type(leaves[0]) if leaves else object
+    return leaves, shape
+
+
+def _kind_of(leaves: Sequence[Any]) -> type:
+    """Return the one type that all of some elements have, or `object` if there is none."""
+    kind = type(leaves[0]) if leaves else object
+    return kind if [*map(type, leaves)].count(kind) == len(leaves) else object
 
 
 def _rounded_dtype(value: Nested, array: Array) -> str:
@@ -346,54 +366,84 @@ def _shortened(number: int) -> str:
     return str(number) if abs(number) < 2**128 else "an integer of more than 128 bits"
 
 
-@cache
-def _numpy() -> ModuleType:
-    """Return NumPy: an import statement takes a tenth of the fast path's time."""
-    import numpy as np
-
-    _readers.update({kind: (np.fromiter, np.dtype(name)) for kind, (name, _) in NUMBERS.items()})
-    _makers.update(dict.fromkeys((bool, float, complex), np.array))
-    return np
-
-
 def to_numpy(value: Nested) -> Array:
     """Return a number or nested lists as an array that holds every number exactly."""
     array: Array = numpy_fast_path(value)
     return _array(value) if array is NotImplemented else array
 
 
-def numpy_fast_path(value: Any, *, default_dtype: Callable[[str], str] | None = None) -> Any:
+def numpy_fast_path(
+    value: Any, *, dtype: str | None = None, default_dtype: Callable[[str], str] | None = None
+) -> Any:
     """Return Python's numbers of one type, one alone or in lists, as an array; else pass.
 
-    NumPy makes floats of integers that int64 does not hold.
+    To read every number once is quicker than to let NumPy find out what type they have.
     """
-    kind: type = type(value)
-    if kind in _makers and default_dtype is None:
+    kind = type(value)
+    if kind in _makers and default_dtype is None and dtype is None:
         return _makers[kind](value)
+    leaves, shape = value, None  # which a list of numbers has itself
     try:
-        if kind is list and value:
-            kind = type(value[0])
-            # NumPy looks at every number twice to find out what this tells: what type they have.
-            if kind in _readers and [*map(type, value)].count(kind) == len(value):
-                read, dtype = _readers[kind]
-                array = read(value, dtype, len(value))
-            else:
-                kind = _type_in(value)
-                array = _numpy().array(value if kind in _PLAIN else None)
-        elif kind in _PLAIN:
-            array = _numpy().array(value)
-        else:
+        if kind not in _ROWS or (value and type(value[0]) in _ROWS):
+            leaves, shape = _opened(value)
+        if not leaves:
             return NotImplemented
-        if kind is not float and array.dtype.char not in _PLAIN.get(kind, ""):
+        kind = type(leaves[0])
+        if kind not in NUMBERS or [*map(type, leaves)].count(kind) < len(leaves):
             return NotImplemented
-        if default_dtype is None or kind is bool:
-            return array
-        wide = NUMBERS[kind][0]
-        name = default_dtype(wide)
-        return array if name == wide else _narrowed(array, name)
-    # Rows of several lengths, integers that int64 cannot hold, and what does not fit in memory.
-    except (ValueError, OverflowError, MemoryError):
+        key = kind if dtype is None else (kind, dtype)
+        array = (_readers.get(key) or _reader(key))(leaves)
+        if dtype is None and default_dtype is not None and kind is not bool:
+            wide = NUMBERS[kind][0]
+            narrow = default_dtype(wide)
+            array = array if narrow == wide else _narrowed(array, narrow)
+    # What does not fit: integers in a dtype, numbers in memory.
+    except (ValueError, OverflowError, FloatingPointError, MemoryError):
         return NotImplemented
+    return array if shape is None or array is NotImplemented else array.reshape(shape)
+
+
+def _reader(key: type | tuple[type, str]) -> Callable[[Sequence[Any]], Any]:
+    """Return what makes an array of numbers of one type, in a dtype if one stands in the key.
+
+    It passes if an integer would be rounded, and raises an error if a number does not fit.
+    """
+    import numpy as np
+
+    kind, dtype = key if isinstance(key, tuple) else (key, NUMBERS[key][0])
+    if kind is not int:
+        _makers[kind] = np.array
+    read, wide, target = np.fromiter, np.dtype(NUMBERS[kind][0]), numpy_dtype(dtype)
+    if target is wide or (kind is int and target.kind in "iu" and target.isbuiltin == 1):
+
+        def reader(leaves: Sequence[Any]) -> Any:
+            return read(leaves, target, len(leaves))
+
+    elif kind is float and target.char == "f":
+
+        def reader(leaves: Sequence[Any]) -> Any:
+            return _raising().copy().run(read, leaves, target, len(leaves))
+
+    elif kind is int and target.char in "fd":
+        most = 2 ** DTYPES[dtype].digits
+
+        def reader(leaves: Sequence[Any]) -> Any:
+            # NumPy takes a microsecond to find the least of any number of elements.
+            if len(leaves) < _FEW and -most <= min(leaves) and max(leaves) <= most:
+                return read(leaves, target, len(leaves))
+            return _narrowed(read(leaves, wide, len(leaves)), dtype)
+
+    elif kind is complex and target.kind != "c":
+
+        def reader(leaves: Sequence[Any]) -> Any:
+            return NotImplemented
+
+    else:
+
+        def reader(leaves: Sequence[Any]) -> Any:
+            return _narrowed(read(leaves, wide, len(leaves)), dtype)
+
+    return _readers.setdefault(key, reader)
 
 
 def _narrowed(array: Array, dtype: str) -> Any:
@@ -413,17 +463,8 @@ def _raising() -> Context:
     import numpy as np
 
     context = Context()
-    context.run(np.seterr, over="raise", under="raise")
+    context.run(np.seterr, over="raise", under="raise", invalid="raise")
     return context
-
-
-def _type_in(value: list[Any]) -> type:
-    """Return the one type of all that nested lists hold, or `object` if there are several."""
-    types, depth = {*map(type, value)}, 1
-    while types == _LISTS and depth < _DEEPEST:
-        value = list(chain.from_iterable(value))
-        types, depth = {*map(type, value)}, depth + 1
-    return types.pop() if len(types) == 1 else object
 
 
 def python_fast_path(value: Array) -> Any:
