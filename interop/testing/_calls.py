@@ -24,14 +24,14 @@ from interop._planning.plan import StepDeclined, run
 from interop._planning.step import Step
 from interop.errors import InteropError, PluginError, RefusedError
 
-from ._memory import Memory
+from ._case import Case
 from ._notes import Notes
 from ._sample import REFUSALS, NoSample, Recipe, first_line, fitted, step_on
 from ._subject import Bench
 from ._table import CALL, RESULT, Refused, Untried, check, judge, names
 from ._traits import LOCKED
-from ._trial import SPECIAL, SPECIAL_DTYPES, Trial, odd_numbers, sampled, trials, value_of
-from ._truth import Reading, Truth, expected, numbers, same
+from ._trial import SPECIAL, SPECIAL_DTYPES, Trial, odd_numbers, trials, value_of
+from ._truth import Reading, expected, numbers, same
 
 if TYPE_CHECKING:
     from ._truth import Array
@@ -46,7 +46,7 @@ _LOSSES = {"masked": "drop_mask", "grad": "detach"}
 _ENOUGH, _BUDGET = 10, 1.0
 
 
-class ConversionCase:
+class ConversionCase(Case):
     """One conversion under test: what is known of it, values for it, and calls.
 
     Parameters
@@ -61,21 +61,15 @@ class ConversionCase:
     def __init__(
         self, bench: Bench, conversion: ResolvedConversion, main: Trial, notes: Notes
     ) -> None:
-        self.bench = bench
-        self.interop = bench.interop
-        self.registry = bench.registry
+        super().__init__(bench, notes)
         self.conversion = conversion
         self.label = conversion.conversion.label
-        self.main = main
-        self.notes = notes
-        self.truth = Truth(bench.interop, notes.reading)
-        self.memory = Memory(bench.interop, self.truth)
-        #: The traits and dtypes of the values on which it has been tried.
-        self.tried: set[str] = set()
+        self.take(main)
 
-    @property
-    def activity(self) -> str:
-        return f"{self.label} was tried with {self.main}"
+    def take(self, main: Trial) -> None:
+        """Try the checks that follow with another value."""
+        self.main = main
+        self.activity = f"{self.label} was tried with {main}"
 
     def trials(self) -> Iterator[Trial]:
         """Yield the values to try, as long as there is time."""
@@ -215,10 +209,10 @@ class ConversionCase:
                 return problem
         return ""
 
-    def sampled(self, recipe: Recipe) -> tuple[Value, tuple[str, ...]]:
+    def traced(self, recipe: Recipe) -> tuple[Value, tuple[str, ...]]:
         """Return a sample, and the conversions that made it."""
         with trace() as receipts:
-            value = sampled(self.interop, recipe)
+            value = self.sample(recipe)
         return value, tuple(step for receipt in receipts for step in receipt.steps)
 
 
@@ -315,7 +309,7 @@ def _is_read_well(call: Call) -> bool:
     density = 1.0 if actual.nnz is None else 0.5
     recipe = Recipe(name, dtype or "", shape, traits, device, density, full=True)
     try:
-        value, makers = call.case.sampled(recipe)
+        value, makers = call.case.traced(recipe)
     except NoSample:
         return True
     reading = call.case.truth.read(value)
@@ -329,7 +323,7 @@ def _makers(call: Call) -> str:
     """Name the conversions that made a value, if only they can tell its numbers."""
     if call.trial.odd or call.case.truth.witness(call.value, call.spec) is not None:
         return ""
-    _, makers = call.case.sampled(call.trial.recipe)
+    _, makers = call.case.traced(call.trial.recipe)
     others = dict.fromkeys(label for label in makers if label != call.case.label)
     return f", as {' → '.join(others)} made it" if others else ""
 

@@ -12,9 +12,7 @@ from contextlib import suppress
 from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
 
-from interop._api.inspection import Inspection
 from interop._model.format import Format, Parts
 from interop._model.spec import MEMORY_TRAITS, Spec
 from interop._model.text import listed
@@ -22,15 +20,15 @@ from interop._model.typing import Value
 from interop._recognition.installed import not_installed
 from interop.errors import Declined, InteropError, RefusedError
 
-from ._memory import Memory
+from ._case import FormatCase
+from ._notes import Notes
 from ._sample import REFUSALS, NoSample, Recipe, first_line, preferred
+from ._subject import Bench
 from ._traits import LOCKED, silence
-from ._trial import possible, sampled
-from ._truth import LAYOUTS, Truth, numbers, same
+from ._trial import possible
+from ._truth import LAYOUTS, numbers, same
 
 if TYPE_CHECKING:
-    from interop._api.interop import Interop
-
     from ._truth import Array
 
 #: Shapes of sparse values: longer along one axis than the other, and longer than 16 bits count.
@@ -46,24 +44,19 @@ _FACTS = {"affine": {"axis", "block_size", "dtype"}}
 #: The layouts whose values tell all their coordinates.
 SPARSE = frozenset({"coo", "csr", "csc", "bsr", "bsc"})
 
-#: For each instance, by format, what is wrong with unpacking; "" if nothing is.
-_problems: WeakKeyDictionary[Interop, dict[str, str]] = WeakKeyDictionary()
 
-
-def problem_of_components(interop: Interop, format_: Format) -> str:
+def problem_of_components(bench: Bench, format_: Format) -> str:
     """Say what is wrong with the components of a sparse format; "" if nothing is.
 
     Conversions of its values cannot be judged if their numbers are not known.
     """
-    problems = _problems.setdefault(interop, {})
-    if format_.name not in problems:
-        problems[format_.name] = ""  # making a sample may ask again
+    faults, name = bench.faults, format_.name
+    if name not in faults:
         is_tried = format_.layout in SPARSE and not not_installed(format_)
-        if is_tried and "cpu" in format_.devices:
-            problems[format_.name] = next(
-                filter(None, CompositeSubject(interop, format_).problems()), ""
-            )
-    return problems[format_.name]
+        case = FormatCase(bench, format_, Notes())
+        is_here = is_tried and "cpu" in format_.devices
+        faults[name] = next(filter(None, problems(case)), "") if is_here else ""
+    return faults[name]
 
 
 class _Made(NamedTuple):
@@ -74,282 +67,275 @@ class _Made(NamedTuple):
     truth: Array
 
 
-class CompositeSubject:
-    """A format made of dense arrays, under test.
+def answers(case: FormatCase) -> Iterator[str]:
+    """Yield what is wrong with unpacking, packing, and what others make of the arrays."""
+    if case.format.layout in SPARSE:
+        yield from problems(case)
+    recipe, value = case.plain()
+    empty = [recipe._replace(density=0.0)] * case.format.is_sparse
+    for packed in (value, *map(case.sample, empty)):
+        yield _problem_of_packing(case, packed)
+    described = dict(_described(case, case.sample(recipe)))
+    case.tried.update(described)
+    yield from described.values()
+    yield from _problems_of_transfer(case, recipe)
 
-    Parameters
-    ----------
-    interop : Interop
-    format_ : Format
-    """
 
-    def __init__(self, interop: Interop, format_: Format) -> None:
-        assert format_.components is not None
-        self._interop = interop
-        self._registry = Inspection(interop).registry
-        self._format = format_
-        self._name = format_.name
-        self._components = format_.components
-        self._truth = Truth(interop)
+def problems(case: FormatCase) -> Iterator[str]:
+    """Yield what is wrong with `describe`, `unpack` and `pack` of a sparse format."""
+    if case.format.samples.make is None:
+        yield (
+            f"{case.name} is tested only against itself: what pack makes, unpack reads; "
+            "declare samples.make, which makes a value of a dense one as the library does"
+        )
+        return
+    for shape in possible(_SHAPES, case.format.ndims):
+        for made in _made(case, shape):
+            with suppress(Declined):  # some shapes are the library's own
+                yield _problem_of_value(case, made)
+    yield from _problems_of_parts(case)
 
-    def answers(self, recipe: Recipe, tried: set[str]) -> Iterator[str]:
-        """Yield what is wrong with unpacking, packing, and what others make of the arrays.
 
-        Parameters
-        ----------
-        recipe : Recipe
-            That of a value that can be made.
-        tried : set of str
-            Gets the traits of memory that were tried.
-        """
-        if self._format.layout in SPARSE:
-            yield from self.problems()
-        recipes = [recipe] + [recipe._replace(density=0.0)] * self._format.is_sparse
-        for made in recipes:
-            yield self._problem_of_packing(sampled(self._interop, made))
-        described = dict(self._described(sampled(self._interop, recipe)))
-        tried.update(described)
-        yield from described.values()
-        yield from self._problems_of_transfer(recipe)
+# ---------------------------------------------------------------------- values of the library's
 
-    def problems(self) -> Iterator[str]:
-        """Yield what is wrong with `describe`, `unpack` and `pack` of a sparse format."""
-        if self._format.samples.make is None:
-            yield (
-                f"{self._name} is tested only against itself: what pack makes, unpack reads; "
-                "declare samples.make, which makes a value of a dense one as the library does"
-            )
-            return
-        for shape in possible(_SHAPES, self._format.ndims):
-            for made in self._made(shape):
-                with suppress(Declined):  # some shapes are the library's own
-                    yield self._problem_of_value(made)
-        yield from self._problems_of_parts()
 
-    # ------------------------------------------------------------------ values of the library's
-
-    def _made(self, shape: tuple[int, ...]) -> Iterator[_Made]:
-        """Yield a value of a shape in the first dtype that works, and one with duplicates."""
-        density = _DENSITIES.get(prod(shape), 0.5)
-        for dtype in preferred(self._format.holds("cpu")):
-            recipe = Recipe(self._name, dtype, shape, density=density)
-            try:
-                value = sampled(self._interop, recipe)
-            except NoSample:
-                continue
-            yield _Made(value, self._interop.spec(value), numbers(recipe))
-            if "uncoalesced" in self._format.samples.variants:
-                with suppress(Declined):
-                    twice = self._format.samples.variants["uncoalesced"](value)
-                    yield _Made(twice, self._interop.spec(twice), numbers(recipe))
-            empty = recipe._replace(density=0.0)
-            value = sampled(self._interop, empty)
-            yield _Made(value, self._interop.spec(value), numbers(empty))
-            return
-
-    def _problem_of_value(self, made: _Made) -> str:
-        spec, unpack = made.spec, f"unpack of {self._name}"
-        parts = self._components.unpack(made.value)
-        if problem := self._problem_of_arrays(parts, spec):
-            return problem
-        arrays = self._arrays(parts)
-        if arrays is None:
-            return ""
+def _made(case: FormatCase, shape: tuple[int, ...]) -> Iterator[_Made]:
+    """Yield a value of a shape in the first dtype that works, and one with duplicates."""
+    density = _DENSITIES.get(prod(shape), 0.5)
+    for dtype in preferred(case.format.holds("cpu")):
+        recipe = Recipe(case.name, dtype, shape, density=density)
         try:
-            dense = LAYOUTS[self._components.layout](parts._replace(arrays=arrays))
-        except REFUSALS as error:
-            return f"{unpack} gives arrays that make no value of {spec}: {first_line(error)}"
-        if dense is not None and not same(dense, made.truth):
-            is_transposed = dense.ndim == 2 and same(dense.T, made.truth)
-            what = "the transpose" if is_transposed else "other numbers"
-            return f"{unpack} gives {what} of the value that samples.make was given ({spec})"
-        return self._problem_of_order(parts, arrays, spec) or self._problem_of_size(arrays, spec)
+            value = case.sample(recipe)
+        except NoSample:
+            continue
+        yield _Made(value, case.interop.spec(value), numbers(recipe))
+        if "uncoalesced" in case.format.samples.variants:
+            with suppress(Declined):
+                twice = case.format.samples.variants["uncoalesced"](value)
+                yield _Made(twice, case.interop.spec(twice), numbers(recipe))
+        empty = recipe._replace(density=0.0)
+        value = case.sample(empty)
+        yield _Made(value, case.interop.spec(value), numbers(empty))
+        return
 
-    def _arrays(self, parts: Parts) -> dict[str, Array] | None:
-        """Return the arrays as NumPy's, or None if one cannot be read."""
-        arrays: dict[str, Array] = {}
-        for role, array in parts.arrays.items():
-            if array is None:
-                continue
-            reading = self._truth.read(array)
-            if reading is None:
-                return None
-            arrays[role] = reading.array
-        return arrays
 
-    def _problem_of_arrays(self, parts: Parts, spec: Spec) -> str:
-        """Say which array is not as the format declares it."""
-        unpack, components = f"unpack of {self._name} gives", self._components
-        if parts.shape != spec.shape:
-            return f"{unpack} the shape {parts.shape} for {spec.shape}"
-        if lacking := _FACTS.get(components.layout, set()) - parts.facts.keys():
-            return f"{unpack} no {listed(sorted(lacking))} among its facts"
-        for role, array in parts.arrays.items():
-            field = components.roles.get(role) or components.roles.get(role.partition("_")[0])
-            if array is None:
-                continue
-            if field is None:
-                return f"{unpack} the role {role!r}, which it does not declare"
-            actual = self._interop.spec(array)
-            dtype = getattr(spec, field) if field in Spec._fields else field
-            if components.layout == "affine" and role != next(iter(components.roles)):
-                dtype = None  # parameters are small, and handed over without a cast
-            if actual.format != components.format:
-                return f"{unpack} {role} as {actual.format}, not {components.format}"
-            if dtype is not None and actual.dtype != dtype:
-                return f"{unpack} {role} as {actual.dtype}, not {dtype}"
-            if not actual.traits <= self._registry.formats[actual.format].carries | MEMORY_TRAITS:
-                return f"{unpack} {role} as {actual}"
+def _problem_of_value(case: FormatCase, made: _Made) -> str:
+    spec, unpack = made.spec, f"unpack of {case.name}"
+    parts = case.components.unpack(made.value)
+    if problem := _problem_of_arrays(case, parts, spec):
+        return problem
+    arrays = _arrays(case, parts)
+    if arrays is None:
         return ""
+    try:
+        dense = LAYOUTS[case.components.layout](parts._replace(arrays=arrays))
+    except REFUSALS as error:
+        return f"{unpack} gives arrays that make no value of {spec}: {first_line(error)}"
+    if dense is not None and not same(dense, made.truth):
+        is_transposed = dense.ndim == 2 and same(dense.T, made.truth)
+        what = "the transpose" if is_transposed else "other numbers"
+        return f"{unpack} gives {what} of the value that samples.make was given ({spec})"
+    return _problem_of_order(case, parts, arrays, spec) or _problem_of_size(case, arrays, spec)
 
-    def _problem_of_order(self, parts: Parts, arrays: dict[str, Array], spec: Spec) -> str:
-        """Say who calls coordinates canonical that are stored twice, or out of order."""
-        coordinates = _coordinates(self._components.layout, arrays)
-        if all(before < after for before, after in pairwise(coordinates)):
-            return ""
-        if parts.facts.get("canonical"):
-            return (
-                f"unpack of {self._name} says that the coordinates are canonical, but some are "
-                f"stored twice or out of order ({spec})"
-            )
-        if "uncoalesced" in self._format.carries - spec.traits:
-            return (
-                f"describe of {self._name} does not say 'uncoalesced' of {spec}, some of whose "
-                "coordinates are stored twice or out of order"
-            )
+
+def _arrays(case: FormatCase, parts: Parts) -> dict[str, Array] | None:
+    """Return the arrays as NumPy's, or None if one cannot be read."""
+    arrays: dict[str, Array] = {}
+    for role, array in parts.arrays.items():
+        if array is None:
+            continue
+        reading = case.truth.read(array)
+        if reading is None:
+            return None
+        arrays[role] = reading.array
+    return arrays
+
+
+def _problem_of_arrays(case: FormatCase, parts: Parts, spec: Spec) -> str:
+    """Say which array is not as the format declares it."""
+    unpack, components = f"unpack of {case.name} gives", case.components
+    if parts.shape != spec.shape:
+        return f"{unpack} the shape {parts.shape} for {spec.shape}"
+    if lacking := _FACTS.get(components.layout, set()) - parts.facts.keys():
+        return f"{unpack} no {listed(sorted(lacking))} among its facts"
+    for role, array in parts.arrays.items():
+        field = components.roles.get(role) or components.roles.get(role.partition("_")[0])
+        if array is None:
+            continue
+        if field is None:
+            return f"{unpack} the role {role!r}, which it does not declare"
+        actual = case.interop.spec(array)
+        dtype = getattr(spec, field) if field in Spec._fields else field
+        if components.layout == "affine" and role != next(iter(components.roles)):
+            dtype = None  # parameters are small, and handed over without a cast
+        if actual.format != components.format:
+            return f"{unpack} {role} as {actual.format}, not {components.format}"
+        if dtype is not None and actual.dtype != dtype:
+            return f"{unpack} {role} as {actual.dtype}, not {dtype}"
+        if not actual.traits <= case.registry.formats[actual.format].carries | MEMORY_TRAITS:
+            return f"{unpack} {role} as {actual}"
+    return ""
+
+
+def _problem_of_order(case: FormatCase, parts: Parts, arrays: dict[str, Array], spec: Spec) -> str:
+    """Say who calls coordinates canonical that are stored twice, or out of order."""
+    coordinates = _coordinates(case.components.layout, arrays)
+    if all(before < after for before, after in pairwise(coordinates)):
         return ""
+    if parts.facts.get("canonical"):
+        return (
+            f"unpack of {case.name} says that the coordinates are canonical, but some are "
+            f"stored twice or out of order ({spec})"
+        )
+    if "uncoalesced" in case.format.carries - spec.traits:
+        return (
+            f"describe of {case.name} does not say 'uncoalesced' of {spec}, some of whose "
+            "coordinates are stored twice or out of order"
+        )
+    return ""
 
-    def _problem_of_size(self, arrays: dict[str, Array], spec: Spec) -> str:
-        values, describe = arrays["values"], f"describe of format {self._name} says"
-        if spec.nnz not in (None, len(values), values.size):
-            return f"{describe} that {spec.nnz} elements are stored; there are {len(values)}"
-        nbytes = sum(array.nbytes for array in arrays.values())
-        # A library may store a little more beside, and narrower indices than it hands out.
-        if not values.nbytes <= spec.nbytes <= nbytes + nbytes // 2 + 256:
-            return f"{describe} {spec.nbytes} bytes of {spec}, and its arrays take {nbytes}"
+
+def _problem_of_size(case: FormatCase, arrays: dict[str, Array], spec: Spec) -> str:
+    values, describe = arrays["values"], f"describe of format {case.name} says"
+    if spec.nnz not in (None, len(values), values.size):
+        return f"{describe} that {spec.nnz} elements are stored; there are {len(values)}"
+    nbytes = sum(array.nbytes for array in arrays.values())
+    # A library may store a little more beside, and narrower indices than it hands out.
+    if not values.nbytes <= spec.nbytes <= nbytes + nbytes // 2 + 256:
+        return f"{describe} {spec.nbytes} bytes of {spec}, and its arrays take {nbytes}"
+    return ""
+
+
+# ---------------------------------------------------------------------- packing
+
+
+def _problem_of_packing(case: FormatCase, value: Value) -> str:
+    """Say how a value changes that is unpacked and packed again."""
+    name, spec = case.name, case.interop.spec(value)
+    if problem := _problem_of_arrays(case, case.components.unpack(value), spec):
+        return problem
+    packed = case.components.pack(case.components.unpack(value))
+    again = case.interop.spec(packed)
+    before, after = case.truth.read(value, spec), case.truth.read(packed, again)
+    if (again.format, again.dtype, again.shape) != (spec.format, spec.dtype, spec.shape):
+        return f"{name} unpacked and packed again is {again}, and was {spec}"
+    if before and (after is None or not same(before.array, after.array)):
+        return f"{name} unpacked and packed again holds other numbers"
+    return _problem_of_shared_arrays(case, value, spec)
+
+
+def _problem_of_shared_arrays(case: FormatCase, value: Value, spec: Spec) -> str:
+    """Say which array is copied, or shared, and is not declared to be."""
+    components, memory = case.components, case.memory
+    parts, again = components.unpack(value), components.unpack(value)
+    packed = components.unpack(components.pack(parts))
+    for role, array in parts.arrays.items():
+        family = {role, role.partition("_")[0]}
+        is_moved = role == "values" and spec.dtype in components.packed_dtypes
+        is_moved |= components.layout == "affine" and role != next(iter(components.roles))
+        if array is None or is_moved or not case.interop.spec(array).nbytes:
+            continue
+        copies = bool(family & components.unpack_copies)
+        pairs = [("unpack", copies, again.arrays[role])]
+        if not copies:
+            copies = bool(family & components.pack_copies)
+            pairs.append(("pack", copies, packed.arrays[role]))
+        for verb, copies, other in pairs:
+            shares = memory.addresses_overlap(array, other)
+            if shares is copies:
+                claim = "copies" if copies else "shares"
+                return f"{verb} of {case.name} declares that it {claim} {role}, and does not"
+    return ""
+
+
+def _described(case: FormatCase, value: Value) -> Iterator[tuple[str, str]]:
+    """Yield traits of memory that a value can have, and what is wrong with its description."""
+    parts, role = case.components.unpack(value), next(iter(case.components.roles))
+    variants = case.registry.formats[case.components.format].samples.variants
+    for trait in sorted(MEMORY_TRAITS & variants.keys()):
+        with suppress(Declined, *REFUSALS):
+            odd = {**parts.arrays, role: variants[trait](parts.arrays[role])}
+            packed = case.components.pack(parts._replace(arrays=odd))
+            spec = case.interop.spec(packed)
+            shown = case.interop.spec(case.components.unpack(packed).arrays[role]).traits
+            told = spec.traits | (LOCKED if spec.traits & LOCKED else set())
+            if trait in told:
+                yield trait, ""
+            elif trait in shown and trait in _FATAL:
+                yield trait, silence(case.name, trait)
+
+
+def _problems_of_parts(case: FormatCase) -> Iterator[str]:
+    """Yield what becomes of arrays with duplicates, and of coordinates that are far out."""
+    dtype = next(iter(preferred(case.format.holds("cpu"))), "")
+    if not dtype or case.format.layout not in _PARTS:
+        return
+    is_free = "uncoalesced" in case.format.carries - case.components.pack_refuses
+    for index in sorted(case.format.index_dtypes & _FAR.keys()):
+        if is_free:
+            yield _problem_of_parts(case, dtype, index, 3, is_twice=True)
+        yield _problem_of_parts(case, dtype, index, _FAR[index], is_twice=False)
+
+
+def _problem_of_parts(
+    case: FormatCase, dtype: str, index: str, last: int, *, is_twice: bool
+) -> str:
+    """Say what packing makes of some elements, two of them at the last column."""
+    arrays = _PARTS[case.components.layout](dtype, index, last, is_twice)
+    shape = (3, last + 3) if case.components.layout != "csc" else (last + 3, 3)
+    if case.format.ndims is not None and 2 not in case.format.ndims:
         return ""
-
-    # ------------------------------------------------------------------ packing
-
-    def _problem_of_packing(self, value: Value) -> str:
-        """Say how a value changes that is unpacked and packed again."""
-        name, spec = self._name, self._interop.spec(value)
-        if problem := self._problem_of_arrays(self._components.unpack(value), spec):
-            return problem
-        packed = self._components.pack(self._components.unpack(value))
-        again = self._interop.spec(packed)
-        before, after = self._truth.read(value, spec), self._truth.read(packed, again)
-        if (again.format, again.dtype, again.shape) != (spec.format, spec.dtype, spec.shape):
-            return f"{name} unpacked and packed again is {again}, and was {spec}"
-        if before and (after is None or not same(before.array, after.array)):
-            return f"{name} unpacked and packed again holds other numbers"
-        return self._problem_of_shared_arrays(value, spec)
-
-    def _problem_of_shared_arrays(self, value: Value, spec: Spec) -> str:
-        """Say which array is copied, or shared, and is not declared to be."""
-        components, memory = self._components, Memory(self._interop, self._truth)
-        parts, again = components.unpack(value), components.unpack(value)
-        packed = components.unpack(components.pack(parts))
-        for role, array in parts.arrays.items():
-            family = {role, role.partition("_")[0]}
-            is_moved = role == "values" and spec.dtype in components.packed_dtypes
-            is_moved |= components.layout == "affine" and role != next(iter(components.roles))
-            if array is None or is_moved or not self._interop.spec(array).nbytes:
-                continue
-            copies = bool(family & components.unpack_copies)
-            pairs = [("unpack", copies, again.arrays[role])]
-            if not copies:
-                copies = bool(family & components.pack_copies)
-                pairs.append(("pack", copies, packed.arrays[role]))
-            for verb, copies, other in pairs:
-                shares = memory.addresses_overlap(array, other)
-                if shares is copies:
-                    claim = "copies" if copies else "shares"
-                    return f"{verb} of {self._name} declares that it {claim} {role}, and does not"
+    try:
+        given = {
+            role: case.interop.convert(array, case.components.format)
+            for role, array in arrays.items()
+        }
+        packed = case.components.pack(Parts(shape, given, {"canonical": not is_twice}))
+        spec = case.interop.spec(packed)
+        parts = case.components.unpack(packed)
+    except REFUSALS:  # it says that it cannot hold them
         return ""
+    again = _arrays(case, parts)
+    if spec.shape != shape:
+        return f"pack of {case.name} makes the shape {spec.shape} of {shape}"
+    if again is None:
+        return ""
+    if problem := _problem_of_order(case, parts, again, spec):
+        return problem
+    if _elements(case.components.layout, arrays) == _elements(case.components.layout, again):
+        return ""
+    what = "the elements at one coordinate" if is_twice else f"a coordinate of {last}"
+    return f"pack and unpack of {case.name} change {what} ({index} indices)"
 
-    def _described(self, value: Value) -> Iterator[tuple[str, str]]:
-        """Yield traits of memory that a value can have, and what is wrong with its description."""
-        parts, role = self._components.unpack(value), next(iter(self._components.roles))
-        variants = self._registry.formats[self._components.format].samples.variants
-        for trait in sorted(MEMORY_TRAITS & variants.keys()):
-            with suppress(Declined, *REFUSALS):
-                odd = {**parts.arrays, role: variants[trait](parts.arrays[role])}
-                packed = self._components.pack(parts._replace(arrays=odd))
-                spec = self._interop.spec(packed)
-                shown = self._interop.spec(self._components.unpack(packed).arrays[role]).traits
-                told = spec.traits | (LOCKED if spec.traits & LOCKED else set())
-                if trait in told:
-                    yield trait, ""
-                elif trait in shown and trait in _FATAL:
-                    yield trait, silence(self._name, trait)
 
-    def _problems_of_parts(self) -> Iterator[str]:
-        """Yield what becomes of arrays with duplicates, and of coordinates that are far out."""
-        dtype = next(iter(preferred(self._format.holds("cpu"))), "")
-        if not dtype or self._format.layout not in _PARTS:
-            return
-        is_free = "uncoalesced" in self._format.carries - self._components.pack_refuses
-        for index in sorted(self._format.index_dtypes & _FAR.keys()):
-            if is_free:
-                yield self._problem_of_parts(dtype, index, 3, is_twice=True)
-            yield self._problem_of_parts(dtype, index, _FAR[index], is_twice=False)
+# ---------------------------------------------------------------------- other formats
 
-    def _problem_of_parts(self, dtype: str, index: str, last: int, *, is_twice: bool) -> str:
-        """Say what packing makes of some elements, two of them at the last column."""
-        arrays = _PARTS[self._components.layout](dtype, index, last, is_twice)
-        shape = (3, last + 3) if self._components.layout != "csc" else (last + 3, 3)
-        if self._format.ndims is not None and 2 not in self._format.ndims:
-            return ""
+
+def _problems_of_transfer(case: FormatCase, recipe: Recipe) -> Iterator[str]:
+    """Convert a value to every other format of the layout, and back."""
+    for other in list(case.registry.formats.values()):
+        is_alike = other.layout == case.format.layout and other is not case.format
+        if not is_alike or "cpu" not in other.devices or not_installed(other):
+            continue
+        value = case.sample(recipe)
+        before = case.truth.read(value)
         try:
-            given = {
-                role: self._interop.convert(array, self._components.format)
-                for role, array in arrays.items()
-            }
-            packed = self._components.pack(Parts(shape, given, {"canonical": not is_twice}))
-            spec = self._interop.spec(packed)
-            parts = self._components.unpack(packed)
-        except REFUSALS:  # it says that it cannot hold them
-            return ""
-        again = self._arrays(parts)
-        if spec.shape != shape:
-            return f"pack of {self._name} makes the shape {spec.shape} of {shape}"
-        if again is None:
-            return ""
-        if problem := self._problem_of_order(parts, again, spec):
-            return problem
-        if _elements(self._components.layout, arrays) == _elements(self._components.layout, again):
-            return ""
-        what = "the elements at one coordinate" if is_twice else f"a coordinate of {last}"
-        return f"pack and unpack of {self._name} change {what} ({index} indices)"
-
-    # ------------------------------------------------------------------ other formats
-
-    def _problems_of_transfer(self, recipe: Recipe) -> Iterator[str]:
-        """Convert a value to every other format of the layout, and back."""
-        for other in list(self._registry.formats.values()):
-            is_alike = other.layout == self._format.layout and other is not self._format
-            if not is_alike or "cpu" not in other.devices or not_installed(other):
-                continue
-            value = sampled(self._interop, recipe)
-            before = self._truth.read(value)
-            try:
-                route = self._interop.plan(value, other.name)
-                result = route(value)
-                back = self._interop.convert(result, self._name)
-            except RefusedError:
-                continue
-            except InteropError as error:
-                yield first_line(f"{self._name} fails on its way to {other.name}, or back: {error}")
-                continue
-            after, again = self._truth.read(result), self._truth.read(back)
-            problem = ""
-            if before and after and not same(before.array, after.array):
-                steps = " → ".join(step.label for step in route.steps)
-                problem = f"{steps} returns other numbers than it was given"
-            elif before and again and not same(before.array, again.array):
-                problem = f"{other.name} to {self._name} gives other numbers than it was given"
-            yield problem
+            route = case.interop.plan(value, other.name)
+            result = route(value)
+            back = case.interop.convert(result, case.name)
+        except RefusedError:
+            continue
+        except InteropError as error:
+            yield first_line(f"{case.name} fails on its way to {other.name}, or back: {error}")
+            continue
+        after, again = case.truth.read(result), case.truth.read(back)
+        problem = ""
+        if before and after and not same(before.array, after.array):
+            steps = " → ".join(step.label for step in route.steps)
+            problem = f"{steps} returns other numbers than it was given"
+        elif before and again and not same(before.array, again.array):
+            problem = f"{other.name} to {case.name} gives other numbers than it was given"
+        yield problem
 
 
 # ---------------------------------------------------------------------- coordinates

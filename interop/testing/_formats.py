@@ -37,8 +37,8 @@ from interop.errors import (
     UnknownValueError,
 )
 
-from ._components import CompositeSubject
-from ._memory import Memory
+from ._case import FormatCase
+from ._components import answers
 from ._notes import Notes
 from ._sample import (
     REFUSALS,
@@ -46,23 +46,19 @@ from ._sample import (
     Recipe,
     WrongSample,
     first_line,
-    preferred,
     source_of,
 )
 from ._subject import Bench, Promise
 from ._table import FORMAT, Untried, check, judge, untried
 from ._traits import problem_of_traits, silence
-from ._trial import handed_over, possible, sampled, variants_of
-from ._truth import Truth, numbers, same
+from ._trial import handed_over, variants_of
+from ._truth import numbers, same
 
 if TYPE_CHECKING:
     from ._truth import Array
 
-_SHAPES = ((3, 4), (5,), (), (0,), (2, 3, 4), (2, 1, 2, 1, 2))
 #: The shape of a value of 2 MB or more, whose rows are few, since some formats have one for each.
 _LARGE = (4, 150_000)
-#: Shapes of variants: even lengths, for formats of blocks.
-_EVEN_SHAPES = ((4, 6), (6,), (2, 4, 6))
 #: How many times as long as describing a NumPy array it may take to describe a value, and how
 #: many times as long as a small value a large one may take. The least time of several calls counts.
 _SLOWER, _GROWTH, _CALLS = 500, 20, 20
@@ -93,55 +89,7 @@ def try_format(bench: Bench, promise: Promise, notes: Notes) -> None:
     if problem := not_installed(format_):
         notes.skipped(problem)
     else:
-        judge(FORMAT, FormatCase(bench, format_, notes.tell), notes, promise.name)
-
-
-class FormatCase:
-    """One format under test: what is known of it, and values of it."""
-
-    def __init__(self, bench: Bench, format_: Format, tell: Callable[[str, str], None]) -> None:
-        self.interop = bench.interop
-        self.registry = bench.registry
-        self.format = format_
-        self.name = self.format.name
-        self.device = "cpu" if "cpu" in self.format.devices else self.format.devices[0]
-        self.truth = Truth(bench.interop)
-        self.memory = Memory(bench.interop, self.truth)
-        self.tell = tell
-        self.activity = f"it was tried with {self.name}"
-        #: The traits and dtypes of the values that were described.
-        self.tried: set[str] = set()
-
-    def dtypes(self) -> list[str]:
-        return preferred(self.format.holds(self.device))
-
-    def trait_sets(self) -> list[frozenset[str]]:
-        """Return no traits, and each of those alone for which there is a variant."""
-        return [frozenset(), *map(_single, self.format.samples.variants)]
-
-    def shapes(self) -> list[tuple[int, ...]]:
-        return possible(_SHAPES, self.format.ndims)
-
-    def even_shapes(self) -> list[tuple[int, ...]]:
-        return possible(_EVEN_SHAPES, self.format.ndims)
-
-    def recipe(
-        self, shape: tuple[int, ...] = (3, 4), traits: frozenset[str] = frozenset()
-    ) -> Recipe:
-        density = 0.5 if self.format.is_sparse else 1.0
-        return Recipe(self.name, self.dtypes()[0], shape, traits, self.device, density)
-
-    def plain(self) -> tuple[Recipe, Value]:
-        """Return a plain value of the first dtype and shape that works, with its recipe."""
-        failure = NoSample(f"{self.name} holds nothing on {self.device}")
-        for dtype in self.dtypes():
-            for shape in self.shapes():
-                recipe = self.recipe(shape)._replace(dtype=dtype)
-                try:
-                    return recipe, sampled(self.interop, recipe)
-                except NoSample as reason:
-                    failure = reason
-        raise failure
+        judge(FORMAT, FormatCase(bench, format_, notes), notes, promise.name)
 
 
 @check(FORMAT, "specs match the values: format, dtype, shape, device and bytes", _is_described)
@@ -157,7 +105,7 @@ def describe(case: FormatCase) -> Iterator[str]:
         for dtype in case.dtypes()[: 1 if case.tried else None]:
             recipe = case.recipe(shape)._replace(dtype=dtype)
             try:
-                value = sampled(case.interop, recipe)
+                value = case.sample(recipe)
             except NoSample as reason:
                 yield _problem_of_making(case, reason)
                 mistake = mistake or _mistake(reason)
@@ -180,7 +128,7 @@ def _describe_large(case: FormatCase) -> Iterator[str]:
     # Tables, of two axes, are described column by column.
     if is_array and (case.format.ndims is None or {2, 3} <= case.format.ndims):
         with suppress(NoSample):
-            small, large = (sampled(case.interop, case.recipe(s)) for s in ((3, 4), _LARGE))
+            small, large = (case.sample(case.recipe(s)) for s in ((3, 4), _LARGE))
             describe = f"describe of format {case.name}"
             # Its memory comes first: how long that takes depends on the machine.
             loads = _allocated(case, large) > 0.5 * prod(_LARGE)  # half a byte an element
@@ -317,8 +265,7 @@ def _is_hidden(
     """Return whether a value is read as memory with a trait that its description leaves out."""
     recipe = case.plain()[0]._replace(format=case.truth.hub)
     plain, value = (
-        make(sampled(case.interop, recipe._replace(traits=t)))
-        for t in (frozenset(), _single(trait))
+        make(case.sample(recipe._replace(traits=t))) for t in (frozenset(), _single(trait))
     )
     if trait in case.interop.spec(read(plain)).traits:
         return False  # which says nothing of the memory of the value
@@ -373,7 +320,7 @@ def _variant(
         recipe = case.recipe(shape)._replace(dtype=dtype)
         odd = recipe._replace(traits=_single(trait))
         try:
-            value = sampled(case.interop, odd)
+            value = case.sample(odd)
         except NoSample as reason:
             failures.append(_without_traits(case, recipe) or reason)
             wrong = _contradicted(case, failures[-1])
@@ -388,7 +335,7 @@ def _variant(
 def _without_traits(case: FormatCase, recipe: Recipe) -> NoSample | None:
     """Return why there is no plain value either, which is no fault of a variant."""
     try:
-        sampled(case.interop, recipe)
+        case.sample(recipe)
     except NoSample as reason:
         return NoSample(str(reason))
     return None
@@ -423,12 +370,8 @@ def fast_path(case: FormatCase) -> Iterator[str]:
     format_ = case.format
     assert format_.fast_path is not None
     first = format_._replace(types=(format_.types[0] if format_.types else "",))
-    for traits in case.trait_sets():
-        try:
-            value = sampled(case.interop, case.recipe(case.even_shapes()[0], traits))
-        except NoSample as reason:
-            yield Untried(reason)
-            continue
+    shape = case.even_shapes()[0]
+    for _, value in case.samples(case.recipe(shape, traits) for traits in case.trait_sets()):
         if not case.registry.recognition.is_plain(type(value), first):
             continue
         spec = case.interop.spec(value)
@@ -457,12 +400,7 @@ def fast_key(case: FormatCase) -> Iterator[str]:
     recipes += [case.recipe(shape)._replace(dtype=dtype) for shape, dtype in plain]
     specs: dict[object, Spec] = {}
     usual = _KEYED | case.interop.spec(case.plain()[1]).traits
-    for recipe in recipes:
-        try:
-            value = sampled(case.interop, recipe)
-        except NoSample as reason:
-            yield Untried(reason)
-            continue
+    for _, value in case.samples(recipes):
         spec, kind = case.interop.spec(value), type(value)
         key = case.format.fast_key(value)
         if key is None or not case.registry.recognition.is_plain(kind, case.format):
@@ -495,22 +433,21 @@ def copy(case: FormatCase) -> Iterator[str]:
                 yield problem
         route = interop.plan(value, name, copy=True, allow=frozenset(EFFECTS) - COPYING)
         way = f"copy=True by {' → '.join(step.label for step in route.steps)}"
-        case.tell("copy", f"{way} was tried")
+        case.notes.tell("copy", f"{way} was tried")
         copied = route(value)
     except (RefusedError, StepDeclined) as reason:
         yield Untried(reason)
         return
-    before, after = case.truth.read(value), case.truth.read(copied)
     shares = case.memory.addresses_overlap(value, copied)
     spec = interop.spec(copied)
     problem = ""
     if shares and spec.size and not case.format.not_recoverable:
         problem = "returns a value that shares memory with its source"
-    elif before and after and not same(before.array, after.array):
+    elif case.differ(value, copied):
         problem = "returns other numbers"
     elif "readonly" in spec.traits:
         problem = "returns a value that cannot be written"
-    elif shares is None and before is None:
+    elif shares is None and case.truth.read(value) is None:
         yield Untried(f"{name} does not tell where its numbers lie")
         return
     yield problem and f"{way} {problem}"
@@ -525,7 +462,7 @@ def _problem_of_labels(case: FormatCase, plain: Spec, recipe: Recipe) -> str:
         return _lack(case, "copies", "effects={'copy'}")
     # A framework may have labels that this format does not have.
     with suppress(NoSample):
-        labelled = case.interop.spec(sampled(case.interop, recipe._replace(traits=LABELLED)))
+        labelled = case.interop.spec(case.sample(recipe._replace(traits=LABELLED)))
         dtypes = (dtype for dtype in case.dtypes() if dtype != plain.dtype)
         if any(_is_lost(case, plain, labelled, dtype=dtype) for dtype in dtypes):
             return _lack(case, "casts", "changes={'dtype'}, effects={'copy'}")
@@ -560,7 +497,7 @@ def _lack(case: FormatCase, verb: str, fields: str) -> str:
     lambda format_, _: format_.components,
 )
 def components(case: FormatCase) -> Iterator[str]:
-    return CompositeSubject(case.interop, case.format).answers(case.plain()[0], case.tried)
+    return answers(case)
 
 
 @check(
@@ -578,12 +515,8 @@ def wrapper(case: FormatCase) -> Iterator[str]:
         if reading is not None and not same(reading.array, truth):
             problem = f"unwrap of {case.name} returns other numbers than {maker} was given"
             yield problem
-    for recipe in (case.plain()[0]._replace(traits=one) for one in case.trait_sets()):
-        try:
-            value = sampled(case.interop, recipe)
-        except NoSample as reason:
-            yield Untried(reason)
-            continue
+    plain = case.plain()[0]
+    for recipe, value in case.samples(plain._replace(traits=set_) for set_ in case.trait_sets()):
         yield _problem_of_wrapped(case, recipe, value)
 
 
@@ -605,8 +538,7 @@ def _problem_of_wrapped(case: FormatCase, recipe: Recipe, value: Value) -> str:
     after = case.interop.spec(again)
     if after != spec:
         return f"give of the labels of {kind} makes {after}, and the value was {spec}"
-    inner = case.truth.read(wrapper.unwrap(again))
-    if before and inner and not same(before.array, inner.array):
+    if case.differ(array, wrapper.unwrap(again)):
         return f"give of the labels of {kind} changes the numbers"
     return ""
 
@@ -620,15 +552,14 @@ def labels(case: FormatCase) -> Iterator[str]:
     """Give a plain value the labels of another."""
     labels, recipe = case.format.labels, case.plain()[0]
     assert labels is not None
-    like = sampled(case.interop, recipe._replace(traits=LABELLED))
-    value = sampled(case.interop, recipe._replace(seed=1))
-    before = case.truth.read(value)
+    like = case.sample(recipe._replace(traits=LABELLED))
+    value = case.sample(recipe._replace(seed=1))
     given = labels.give(value, like)
-    spec, after = case.interop.spec(given), case.truth.read(given)
+    spec = case.interop.spec(given)
     problem = ""
     if not spec.traits >= LABELLED:
         problem = f"makes {spec}, which has none"
-    elif before and after and not same(before.array, after.array):
+    elif case.differ(value, given):
         problem = "changes the numbers"
     elif case.memory.addresses_overlap(value, given) is False:
         problem = "copies the numbers"
@@ -653,14 +584,14 @@ def fill(case: FormatCase) -> Iterator[str]:
         yield from _judge_fill(case, out, value)
     for other in recipes:
         with suppress(NoSample):
-            value = sampled(case.interop, other)
+            value = case.sample(other)
             yield from _judge_fill(case, _writable(case, recipe)[0], value)
 
 
 def _writable(case: FormatCase, recipe: Recipe) -> list[Value]:
     """Return the first value that may be ``out=``: a sample as it is, or a variant of it."""
     try:
-        value = sampled(case.interop, recipe._replace(seed=1))
+        value = case.sample(recipe._replace(seed=1))
     except NoSample:
         return []
     variants = case.format.samples.variants.items()
@@ -704,7 +635,7 @@ def _constant(case: FormatCase) -> set[str]:
     constants: dict[str, set[str]] = {}
     for traits in case.trait_sets():
         with suppress(NoSample):
-            value = sampled(case.interop, case.plain()[0]._replace(traits=traits))
+            value = case.sample(case.plain()[0]._replace(traits=traits))
             for name, field in getattr(value, "__dict__", {}).items():
                 if not name.startswith("_") and isinstance(field, _PLAIN_TYPES):
                     constants.setdefault(name, set()).add(repr(field))

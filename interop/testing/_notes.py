@@ -19,15 +19,21 @@ class Notes:
 
     Parameters
     ----------
-    checks : iterable of str
-    tell : callable
+    checks : iterable of str, optional
+    tell : callable, optional
         ``tell(check, activity)`` is called before anything that could end the process.
     """
 
-    def __init__(self, checks: Iterable[str], tell: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        checks: Iterable[str] = (),
+        tell: Callable[[str, str], None] = lambda check, activity: None,
+    ) -> None:
         self._outcomes: dict[str, tuple[str, str]] = dict.fromkeys(checks, (NOT_EXERCISED, ""))
         self._tell = tell
         self._at = ("", "")
+        #: The check that is being made.
+        self.check = ""
 
     def tell(self, check: str, activity: str) -> None:
         """Tell what is about to be done, which may end the process."""

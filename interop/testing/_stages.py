@@ -34,7 +34,6 @@ from ._trial import (
     foreign_traits,
     main_trial,
     obstacle,
-    sampled,
     variants_of,
 )
 from ._truth import expected, same
@@ -45,9 +44,6 @@ if TYPE_CHECKING:
 _ALL = frozenset(EFFECTS)
 #: The orders of memory in which numbers can be written.
 _ORDERS = frozenset({"noncontiguous", "negative_strides", "byteswapped", "unaligned"})
-
-#: After so many trials no other begins once they have taken so many seconds.
-_ENOUGH, _BUDGET = 10, 1.0
 
 #: Seeds of values that are freed one by one.
 _PASSING = range(4, 12)
@@ -77,14 +73,14 @@ def try_conversion(bench: Bench, promise: Promise, notes: Notes) -> None:
             return
         for trial in case.trials():
             examine(case, trial)
-    case.main = case.working()
+    case.take(case.working())
     judge(CONVERSION, case, notes, promise.name, excused=True)
 
 
 def _problem_of_ends(bench: Bench, conversion: ResolvedConversion) -> str:
     """Say what is wrong with the components of source or target, which is no fault of its own."""
     ends = (conversion.source, conversion.target)
-    problems = (problem_of_components(bench.interop, end) for end in ends if end.components)
+    problems = (problem_of_components(bench, end) for end in ends if end.components)
     return next(filter(None, problems), "")
 
 
@@ -198,12 +194,7 @@ def _problem_of_copy(case: ConversionCase, value: Value, plan: Plan, *, copy: bo
 def refusals(case: ConversionCase) -> Iterator[str]:
     """Offer values that the declaration does not cover."""
     recipes = _outside(case)
-    for recipe in recipes:
-        try:
-            value = sampled(case.interop, recipe)
-        except NoSample as reason:
-            yield Untried(reason)
-            continue
+    for recipe, value in case.samples(recipes):
         spec = case.interop.spec(value)
         has_all = case.conversion.requires <= spec.traits and not recipe.traits
         if has_all or spec.dtype != recipe.dtype:
@@ -327,13 +318,9 @@ def fast_path(case: ConversionCase) -> Iterator[str]:
     if case.conversion.fast_path is None:
         return
     source, required = case.conversion.source, frozenset(case.conversion.requires)
-    for traits in ([], *([trait] for trait in source.samples.variants)):
-        recipe = case.main.recipe._replace(traits=required.union(traits))
-        try:
-            value = sampled(case.interop, recipe)
-        except NoSample as reason:
-            yield Untried(reason)
-            continue
+    traits = ([], *([trait] for trait in source.samples.variants))
+    main = case.main.recipe
+    for recipe, value in case.samples(main._replace(traits=required.union(t)) for t in traits):
         if case.registry.recognition.is_plain(type(value), source):
             yield _problem_of_fast_path(case, recipe, value)
 
@@ -343,7 +330,7 @@ def _problem_of_batch(case: ConversionCase) -> str:
     shape, overlap = case.main.recipe.shape, case.memory.addresses_overlap
     trials = [case.at(shape, 0), case.at(_OTHER_SHAPE, 1), case.at(shape, 2)]
     pairs = [case.value(trial) for trial in trials]
-    convert, read = batch(pairs[0][1:]), case.truth.read
+    convert = batch(pairs[0][1:])
     assert convert is not None
     problem = f"the batch of {case.label} returns others than {case.label} ({trials[0]})"
     try:
@@ -354,9 +341,7 @@ def _problem_of_batch(case: ConversionCase) -> str:
         return ""
     for (value, step), result in zip(pairs, results, strict=True):
         alone = case.call(step, value)
-        reading, other = read(result), read(alone)
-        has_same = reading is None or other is None or same(reading.array, other.array)
-        if case.interop.spec(result) != case.interop.spec(alone) or not has_same:
+        if case.interop.spec(result) != case.interop.spec(alone) or case.differ(result, alone):
             return problem
         if overlap(value, result) and not overlap(value, alone):
             return f"the batch of {case.label} shares memory, and {case.label} copies"
@@ -374,12 +359,11 @@ def _problem_of_fast_path(case: ConversionCase, recipe: Recipe, value: Value) ->
         route = interop.plan(value, case.conversion.target.name)
     except RefusedError:
         return f"{name} serves {trial}, for which every route is refused"
-    planned = route(sampled(interop, recipe))
+    planned = route(case.sample(recipe))
     actual, promised = interop.spec(result), interop.spec(planned)
     if actual != promised:
         return f"{name} returns {actual} where the route returns {promised}"
-    reading, other = case.truth.read(result), case.truth.read(planned)
-    if reading is not None and other is not None and not same(reading.array, other.array):
+    if case.differ(result, planned):
         return f"{name} returns other numbers than the route ({trial})"
     shares = case.memory.addresses_overlap(value, result)
     may_share = any(step.aliases and step.effects & COPYING for step in route.steps)

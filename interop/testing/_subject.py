@@ -132,6 +132,8 @@ class Bench:
     registry : Registry
     problem : str
         Why it could not be loaded; "" if it was.
+    faults : dict of str to str
+        By format, what is wrong with its components, as far as they were tried; "" if nothing is.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -139,6 +141,7 @@ class Bench:
         self.interop = Interop(costs={})
         self.registry = Inspection(self.interop).registry
         self.problem = ""
+        self.faults: dict[str, str] = {}
         if subject.distribution:
             names = subject.name, subject.distribution
             for plugin in self.interop.plugins():

@@ -109,6 +109,7 @@ def judge(about: str | type, case: Any, notes: Notes, name: str, *, excused: boo
     for check_ in TABLE:
         if check_.about != about or not notes.wants(check_.name):
             continue
+        notes.check = check_.name
         if case.activity:
             notes.tell(check_.name, case.activity)
         try:
