@@ -200,15 +200,6 @@ class ConversionCase(Case):
             return ""
         return f"{name} exports a copy: its __dlpack__ gives out other memory" * (shares is False)
 
-    def memory_liar(self, trial: Trial) -> str:
-        """Return a problem if a format reports addresses where its numbers do not lie."""
-        value, step = self.value(trial)
-        for array in (value, self.call(step, value)):
-            problem = self.memory.problem_of_addresses(array)
-            if problem:
-                return problem
-        return ""
-
     def traced(self, recipe: Recipe) -> tuple[Value, tuple[str, ...]]:
         """Return a sample, and the conversions that made it."""
         with trace() as receipts:
@@ -250,11 +241,8 @@ def examine(case: ConversionCase, trial: Trial) -> None:
         notes.skipped(call.outcome, *OF_A_CALL)
     elif call.outcome:
         notes.failed("values", call.outcome)
-    liar = "" if call.outcome else _problem_of_description(call)
-    if liar:  # which the format's own checks find, too, if they can make such a value
-        notes.failed("dtype" if call.actual.shape == step.after.shape else "shape", liar)
     judge(CALL, call, notes, case.label)
-    if not call.outcome and not liar:
+    if not call.outcome:
         judge(RESULT, call, notes, case.label)
 
 
@@ -509,11 +497,7 @@ def sharing(call: Call) -> str | None:
         names = sorted({end.format for end in ends})
         return Untried(f"nothing tells where {' and '.join(names)} values lie")
     problem = _problem_of_sharing(call, by_address, by_write)
-    if not problem:
-        return ""
-    if liar := case.memory_liar(call.trial):
-        return Untried(liar)
-    return case.problem_of_export(call.trial) or problem
+    return problem and (case.problem_of_export(call.trial) or problem)
 
 
 def _problem_of_sharing(call: Call, by_address: bool | None, by_write: bool | None) -> str:
@@ -537,27 +521,6 @@ def _problem_of_sharing(call: Call, by_address: bool | None, by_write: bool | No
 
 #: The checks to which every call contributes.
 OF_A_CALL = (*names(CALL), *names(RESULT))
-
-
-def _problem_of_description(call: Call) -> str:
-    """Return a problem if the numbers are as promised and only the description is wrong."""
-    planned, actual = call.step.after, call.actual
-    agrees = (
-        actual.format == planned.format
-        and actual.dtype in (planned.element, planned.dtype)
-        and actual.shape == planned.shape
-    )
-    format_ = call.case.registry.formats[actual.format]
-    moved = not matches(actual.device, planned.device)  # numbers cannot tell where they are
-    exempt = format_.name == call.case.truth.hub or format_.not_recoverable
-    if agrees or moved or exempt or call.truth is None:
-        return ""
-    truth, certain = expected(call.truth, call.step)
-    for array in call.case.truth.other_readings(call.result, format_):
-        if array.dtype == truth.dtype and same(array, truth, certain):
-            name = format_.name
-            return f"describe of format {name} is wrong about {call.case.label}'s result: {actual}"
-    return ""
 
 
 def _mostly_same(array: Array, truth: Array) -> bool:

@@ -198,8 +198,7 @@ def _made(case: FormatCase) -> Iterator[tuple[Value, Array, str, str]]:
     """Yield what conversions from NumPy make: values, with their numbers, dtypes and makers."""
     if case.format.not_recoverable or case.name == case.truth.hub:
         return
-    dtypes = case.dtypes()[:2]
-    for dtype, declared in product(dtypes, case.registry.conversions):
+    for dtype, declared in product(case.dtypes(), case.registry.conversions):
         conversion = declared.conversion
         if not _is_maker(case, conversion, dtype):
             continue

@@ -23,8 +23,8 @@ _SETTINGS = {"OMP_WAIT_POLICY": "PASSIVE"}
 
 
 #: The checks of a format on which all its conversions depend: nothing made of a value that is
-#: described, unpacked or unwrapped wrongly can be compared with a declaration.
-_BASIC = frozenset({"describe", "variants", "components", "wrapper"})
+#: described, placed, unpacked or unwrapped wrongly can be compared with a declaration.
+_BASIC = frozenset({"describe", "memory", "variants", "components", "wrapper"})
 
 
 class Session:

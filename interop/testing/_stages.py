@@ -182,8 +182,6 @@ def _problem_of_copy(case: ConversionCase, value: Value, plan: Plan, *, copy: bo
         return None
     if shares is not copy:
         return ""
-    if liar := case.memory_liar(case.main):
-        return Untried(liar)
     labels = " → ".join(step.label for step in plan.steps)
     claim = "shares memory with its source" if copy else "is not a view of it"
     problem = f"copy={copy} by {labels} returns a result that {claim} ({case.main})"
@@ -255,8 +253,6 @@ def _convert_before_and_after_a_write(case: ConversionCase) -> None:
     is_exact = step.before.dtype == step.after.dtype and not step.effects & LOSSES
     if not is_exact or LOCKED & step.before.traits:
         return  # the result may be the same anyway, or nobody may write
-    if case.memory_liar(trial):
-        return  # the place to write to is not known
     result = case.call(step, value)
     reading = case.truth.read(result)
     before = None if reading is None else reading.array
