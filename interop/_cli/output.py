@@ -17,13 +17,15 @@ from functools import wraps
 from pathlib import Path
 from secrets import token_hex
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn, ParamSpec, TextIO
+from typing import Any, NoReturn, ParamSpec, TextIO
 
 import typer
-from rich.cells import cell_len
+from rich.columns import Columns
 from rich.console import Console
+from rich.measure import measure_renderables
+from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 from typer.core import TyperGroup
 
@@ -185,8 +187,8 @@ def show_table(
     """Print a table.
 
     On a terminal that is too narrow for it, columns that say nothing are left out, then the spare
-    one, and then the cells of one column are broken between words. If that is not enough, each row
-    is a paragraph.
+    one, and then the cells of one column are broken between words. If that is not enough, the cells
+    of each row stand below its first.
 
     Parameters
     ----------
@@ -207,48 +209,42 @@ def show_table(
         written = [tuple(map(_written, row)) for row in body]
         typer.echo("\n".join(text_table(tuple(heads), written)))
         return
-    columns = [
-        _Column(
-            head,
-            [
-                Text(_written(legible(cell, PART)), styles.get(head, _no_style)(cell))
-                for cell in cells
-            ],
-        )
+    columns = {
+        head: [
+            Text(_written(legible(cell, PART)), styles.get(head, _no_style)(cell)) for cell in cells
+        ]
         for head, *cells in zip(heads, *body, strict=True)
-    ]
-    telling = [c for c in columns if not body or any(map(_says_something, c.cells))]
-    necessary = [column for column in telling if column.head != spare]
-    tables = (columns, telling, necessary)
-    shown = next((table for table in tables if _width(table) <= console.width), necessary)
-    broken = max(shown, key=lambda column: column.slack)
-    if _width(shown) - broken.slack > console.width:
-        for row in zip(*(column.cells for column in columns), strict=True):
-            _show_paragraph(heads, row, console)
-        return
+    }
+    telling = {h: cells for h, cells in columns.items() if not body or any(map(_says, cells))}
+    necessary = {head: cells for head, cells in telling.items() if head != spare}
+    for shown in (columns, telling, necessary):
+        if table := _table(shown, console, breaks=shown is necessary):
+            console.print(table)
+            return
+    for row in zip(*columns.values(), strict=True):
+        first, *items = (
+            Text.assemble((f"{head}: ", "dim"), cell)
+            for head, cell in zip(columns, row, strict=True)
+            if _says(cell)
+        )
+        console.print(first, Padding.indent(Columns(items, padding=(0, _GAP, 0, 0)), 4), sep="\n")
+
+
+def _table(columns: Mapping[str, list[Text]], console: Console, *, breaks: bool) -> Table | None:
+    """Return a table that fits the terminal, or None; one column may be broken between words."""
+    wide = console.options.update_width(_LONGEST)
+    widths = {h: measure_renderables(console, wide, [Text(h), *columns[h]]) for h in columns}
+    slack = {head: width.span * (width.maximum > _WHOLE) for head, width in widths.items()}
+    broken = max(slack, key=slack.__getitem__)
+    total = sum(width.maximum + _GAP for width in widths.values()) - _GAP
+    if total - slack[broken] * breaks > console.width:
+        return None
     table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
-    for column in shown:
-        table.add_column(column.head, no_wrap=column is not broken, overflow="fold")
-    for row in zip(*(column.cells for column in shown), strict=True):
+    for head in columns:
+        table.add_column(head, no_wrap=head != broken, overflow="fold")
+    for row in zip(*columns.values(), strict=True):
         table.add_row(*row)
-    console.print(table)
-
-
-class _Column(NamedTuple):
-    """A column of a table, as it is shown on a terminal."""
-
-    head: str
-    cells: list[Text]
-
-    @property
-    def width(self) -> int:
-        return max(cell_len(self.head), *(cell.cell_len for cell in self.cells), 0)
-
-    @property
-    def slack(self) -> int:
-        """How much narrower it can get before a word is broken."""
-        words = [self.head, *(word for cell in self.cells for word in cell.plain.split(" "))]
-        return self.width - max(map(cell_len, words)) if self.width > _WHOLE else 0
+    return table
 
 
 def state_style(cell: str) -> str:
@@ -260,26 +256,9 @@ def _no_style(cell: str) -> str:
     return ""
 
 
-def _width(columns: Sequence[_Column]) -> int:
-    return sum(column.width for column in columns) + _GAP * (len(columns) - 1)
-
-
-def _says_something(cell: Text) -> bool:
+def _says(cell: Text) -> bool:
+    """Return whether a cell says something."""
     return cell.plain not in _NOTHING
-
-
-def _show_paragraph(heads: Sequence[str], cells: Sequence[Text], console: Console) -> None:
-    """Print a row that is too wide for a table, broken between its cells."""
-    line = Text()
-    for head, cell in zip(heads, cells, strict=True):
-        if not _says_something(cell):
-            continue
-        item = Text.assemble((f"{head}: " if head else "", "dim"), cell)
-        if line and line.cell_len + _GAP + item.cell_len > console.width:
-            _print(line, console)
-            line = Text("  ")
-        line = Text.assemble(line, " " * _GAP if line else "", item)
-    _print(line, console)
 
 
 def fail(reason: str, **facts: object) -> NoReturn:
@@ -355,23 +334,16 @@ def bar(title: str, *, hidden: bool) -> Iterator[Callable[[int, int, str], None]
         )
 
 
-def width() -> int | None:
-    """Return how many characters a line may have; None in a pipe, which has no limit."""
-    console = _console()
-    return console.width if console.is_terminal else None
-
-
 def _print(text: Text, console: Console) -> None:
     if not console.is_terminal:
         console.print(text, soft_wrap=True)
         return
-    for paragraph in text.split("\n", allow_blank=True):
-        margin = _MARGIN.match(paragraph.plain)
+    for line in text.split("\n", allow_blank=True):
+        margin = _MARGIN.match(line.plain)
         indent = margin.end() if margin else 0
-        parts = paragraph[indent:].wrap(console, console.width - indent) or [Text()]
-        for number, part in enumerate(parts):
-            part.rstrip()
-            console.print((Text(" " * indent) if number else paragraph[:indent]) + part)
+        grid = Table.grid(Column(width=indent), Column(overflow="fold"))
+        grid.add_row(line[:indent], line[indent:])
+        console.print(grid if indent else line, soft_wrap=False)
 
 
 def _console(*, stderr: bool = False) -> Console:

@@ -489,7 +489,7 @@ def test_a_graphviz_that_hangs_is_given_up(
 def ill(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which a framework is broken, and two conversions are."""
     from interop._cli import doctor
-    from interop._cli.diagnosis import Diagnosis, Driver, Fault, Framework
+    from interop._cli.doctor import Diagnosis, Driver, Fault, Framework
     from interop._registry.plugins import Plugin
     from interop.testing import _check
 
@@ -904,7 +904,7 @@ def test_a_wrong_command_line_is_reported_within_80_columns(run: Run) -> None:
     """What typer finds wrong is broken between words as all else is."""
     lines = run("graph", "--as", "bmp").stderr.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[-2:] == [
+    assert [line.rstrip() for line in lines[-2:]] == [
         "interop: Invalid value for '--as': 'bmp' is not one of 'svg', 'png', 'pdf',",
         "'dot', 'json'.",
     ]
@@ -931,7 +931,7 @@ def test_the_doctor_says_why_it_found_no_gpu(
     state: str, reason: str, run: Run, diagnosed: Any
 ) -> None:
     """The reason stands in the line, and names the tool once."""
-    from interop._cli.diagnosis import Driver
+    from interop._cli.doctor import Driver
 
     diagnosed(driver=Driver("nvidia-smi", state, reason=reason))
     assert f"\nno GPU found ({reason})\n" in run("doctor").stdout

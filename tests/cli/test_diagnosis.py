@@ -15,8 +15,8 @@ from packaging.requirements import Requirement
 
 import interop
 from interop import Interop
-from interop._cli import diagnosis
-from interop._cli.diagnosis import Diagnosis, Fault, Framework, diagnose
+from interop._cli import doctor
+from interop._cli.doctor import Diagnosis, Fault, Framework, diagnose
 from interop._model.provenance import OWN, Provenance
 from interop._recognition import installed
 from tests.strange import FRAMEWORK, install, install_plugin
@@ -142,7 +142,7 @@ def test_a_build_under_another_name_is_compared_with_the_extra_of_that_name(
     with (tmp_path / "interop_odd-2.0.dist-info" / "METADATA").open("a") as metadata:
         metadata.write('Provides-Extra: odd-cpu\nRequires-Dist: Odd_CPU>=2; extra == "odd-cpu"\n')
     framework = Framework("odd", "odd", "odd-cpu", "1.5", "ready", 0.1, "", ())
-    (finding,) = diagnosis._outdated(Provenance("odd", "interop-odd", "2.0"), framework)
+    (finding,) = doctor._outdated(Provenance("odd", "interop-odd", "2.0"), framework)
     assert finding.problem == "interop-odd does not support Odd_CPU 1.5: it needs >=2"
 
 
@@ -197,7 +197,7 @@ def test_requirements_without_an_extra_are_compared(
     metadata.write_text(
         f"Metadata-Version: 2.1\nName: interop-odd\nVersion: 2\nRequires-Dist: {needs}\n"
     )
-    findings = list(diagnosis._unmet(Interop(costs={})))
+    findings = list(doctor._unmet(Interop(costs={})))
     name = needs.partition(">")[0]
     assert findings == ([Fault(name, problem, f"pip install '{needs}'")] if problem else [])
 
@@ -252,17 +252,17 @@ def test_the_driver_is_asked(
     tool.write_text(f"#!/bin/sh\n{script}\n")
     tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    driver = diagnosis._driver()
+    driver = doctor._driver()
     assert driver.state == state
     assert text in (driver.devices[0] if driver.devices else driver.reason)
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
-    assert diagnosis._driver()[1:] == ("absent", (), "nvidia-smi is not on PATH")
+    assert doctor._driver()[1:] == ("absent", (), "nvidia-smi is not on PATH")
 
 
 def test_a_failing_driver_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has a line of its own that says what to do."""
-    failed = diagnosis.Driver("nvidia-smi", "failed", reason="nvidia-smi ended with 9: gone")
-    monkeypatch.setattr(diagnosis, "_driver", lambda: failed)
+    failed = doctor.Driver("nvidia-smi", "failed", reason="nvidia-smi ended with 9: gone")
+    monkeypatch.setattr(doctor, "_driver", lambda: failed)
     findings = diagnose(Interop(plugins=False)).findings
     fix = "reload the driver, or reinstall it and restart the machine"
     assert findings == (Fault("nvidia-smi", "nvidia-smi ended with 9: gone", fix),)
@@ -296,10 +296,10 @@ def interop_declarations():
 def test_a_misspelt_name_of_a_plugin_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name that blocks nothing is reported, with the one that was meant."""
     monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", "nunpy, numpy")
-    *_, finding = diagnosis._plugin_findings(Interop(costs={}))
+    *_, finding = doctor._plugin_findings(Interop(costs={}))
     problem = finding.problem
     assert finding.about == "INTEROP_DISABLE_PLUGINS"
     assert problem.startswith("INTEROP_DISABLE_PLUGINS names 'nunpy', which is neither")
     assert problem.endswith("did you mean 'numpy'?")
     monkeypatch.setenv("INTEROP_DISABLE_PLUGINS", " numpy , array-interop,")
-    assert list(diagnosis._plugin_findings(Interop(costs={}))) == []
+    assert list(doctor._plugin_findings(Interop(costs={}))) == []

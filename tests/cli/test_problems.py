@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from interop._cli.diagnosis import disables
+from interop._cli.doctor import disables
 from interop.plugin import Conversion, Result
 from interop.plugin.advanced import Problem
 

@@ -65,7 +65,7 @@ def test_the_doctor_finds_the_other_distribution(site: Path) -> None:
     """It is a finding with what fixes it, although everything works at present."""
     program = """
 from importlib.metadata import packages_distributions
-from interop._cli.diagnosis import _rivalry
+from interop._cli.doctor import _rivalry
 print(*_rivalry(packages_distributions()))
 """
     assert ADVICE.partition("; ")[0] in _python(site, program).stdout
