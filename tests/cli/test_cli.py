@@ -633,20 +633,25 @@ def test_the_doctor_finds_nothing_where_nothing_is_wrong() -> None:
     assert result.stderr == ""
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
-def test_where_an_encoding_lacks_characters_ascii_stands_for_them(encoding: str) -> None:
-    """Success, refusal and list are told whole, in columns that line up, without a traceback."""
-    for args, code in (
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
         (("plan", "mlx:float32", "numpy"), 0),
         (("plan", "torch:cuda", "numpy", "--no-copy"), 1),
         (("formats",), 0),
-    ):
-        whole, poor = (
-            _program(*args, PYTHONIOENCODING=name, INTEROP_DISABLE_PLUGINS="")
-            for name in ("utf-8", encoding)
-        )
-        assert (whole.returncode, poor.returncode) == (code, code), poor.stderr
-        text = poor.stdout + poor.stderr
+    ],
+)
+def test_where_an_encoding_lacks_characters_ascii_stands_for_them(
+    args: tuple[str, ...], code: int
+) -> None:
+    """Success, refusal and list are told whole, in columns that line up, without a traceback."""
+    whole, *poor = (
+        _program(*args, PYTHONIOENCODING=name, INTEROP_DISABLE_PLUGINS="")
+        for name in ("utf-8", "ascii", "latin-1", "cp1252")
+    )
+    for encoding, result in zip(("ascii", "latin-1", "cp1252"), poor, strict=True):
+        assert (whole.returncode, result.returncode) == (code, code), result.stderr
+        text = result.stdout + result.stderr
         assert "Traceback" not in text
         assert "\\" not in text  # nothing is escaped
         signs = {"→": "->", "—": "-", "µ": "u", "×": "x", "…": "...", "·": ".", "✗": "x"}
@@ -655,8 +660,9 @@ def test_where_an_encoding_lacks_characters_ascii_stands_for_them(encoding: str)
             lacks = sign.encode(encoding, "replace") == b"?"
             expected = expected.replace(sign, plain if lacks else sign)
         assert timeless(text).split() == timeless(expected).split()
-    head, *rows = poor.stdout.splitlines()
-    assert {row[head.index("exports") - 1] for row in rows} == {" "}
+        if args == ("formats",):
+            head, *rows = result.stdout.splitlines()
+            assert {row[head.index("exports") - 1] for row in rows} == {" "}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it counts on POSIX pipes")
