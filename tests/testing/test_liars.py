@@ -34,24 +34,9 @@ LIARS: dict[str, Liar] = {
 _PAGE = Path(__file__).parents[2] / "docs" / "reference" / "testing.md"
 
 
-#: Each of these ends a process or waits, which takes a second.
-_SLOW = {
-    *("ends_the_process", "exits_when_described", "exits_when_it_copies", "fill_exits"),
-    "of_the_object",
-}
-
-
-def _is_slow(liar: Liar) -> bool:
-    """Tell whether a liar needs a process of its own."""
-    is_plugin = isinstance(liar.fate, Caught) and liar.fate.promise.startswith("plugin ")
-    return is_plugin or liar.name in _SLOW
-
-
 def _with(fate: type) -> list[Any]:
     return [
-        pytest.param(
-            *(module, liar.fate), marks=[pytest.mark.slow] if _is_slow(liar) else [], id=module
-        )
+        pytest.param(module, liar.fate, id=module)
         for module, liar in LIARS.items()
         if isinstance(liar.fate, fate)
     ]
@@ -76,6 +61,7 @@ def _findings(session: Session, module: str, promise_name: str = "") -> list[Fin
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "fate"), _with(Caught))
 def test_liars_are_caught_by_the_check_of_their_lie(
     module: str, fate: Caught, session: Session
@@ -109,6 +95,7 @@ def test_findings_on_others_name_the_liar(module: str, fate: Caught, session: Se
     assert blamed == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "fate"), _with(Told))
 def test_liars_that_were_not_tried_are_reported_so(
     module: str, fate: Told, session: Session
@@ -130,6 +117,7 @@ def test_liars_in_use_raise_errors_that_name_them(module: str, fate: Contained) 
     assert mine.convert([1.0], "numpy").tolist() == [1.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "fate"), _with(Unseen))
 def test_unseen_lies_are_listed_as_limits(module: str, fate: Unseen, session: Session) -> None:
     """What passes is said to pass: the page names the limit, and the suite does not see the lie."""
