@@ -378,6 +378,7 @@ def test_to_put_an_array_on_a_part_of_the_host_is_a_copy():
             interop.convert(array, to="jax", device=device, copy=False)
 
 
+@pytest.mark.slow
 def test_parts_of_the_host(in_subprocess):
     """A part of the host that JAX knows by a number is a place: arrays are put there, and stay."""
     in_subprocess(

@@ -19,7 +19,7 @@ from tests.cases import marked
 
 from .effort import TIMES
 
-_SIZES = (0, 1, 6, 300, 300_000) if TIMES else (0, 1, 6, 20_000)
+_SIZES = (0, 1, 6, 300, 300_000) if TIMES else (0, 1, 6, 10_000)
 _KEYWORDS: tuple[dict[str, Any], ...] = ({}, {"copy": True}, {"copy": False}, {"dtype": "f4"})
 _TARGETS = ("polars", "scipy", "sparse", "pyarrow", "pandas", "numpy", "torch")
 
