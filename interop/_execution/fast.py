@@ -287,7 +287,12 @@ def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, 
     if columns is not None and source.is_table:  # each column has a dtype of its own
         return False
     stays = device is None or ("cpu",) in (source.devices, formats[names[0]].devices)
-    return stays and device in {None, "cpu"} and not copy and (copy is None or plan.zero_copy)
+    if not stays or device not in {None, "cpu"}:
+        return False
+    if copy is True:  # numbers without a dtype have no memory, so that what is made of them is new
+        within = any(step.before.format == step.after.format for step in plan.steps)
+        return bool(plan.steps) and not within and not WEAK.isdisjoint(source.carries)
+    return copy is None or (copy is False and plan.zero_copy)
 
 
 def _forgets(steps: Sequence[Step], formats: Mapping[str, Format]) -> bool:

@@ -399,7 +399,7 @@ PLANNED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "list": (
         lambda: [1.0, 2.0],
-        "allow copy forbid several stream writable",
+        "allow forbid several stream writable",
     ),
     "sparse array": (
         lambda: scipy.sparse.csr_array(np.eye(3)),
