@@ -9,7 +9,7 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from interop._model.dtype import DTYPES
-from interop._model.spec import FORTRAN
+from interop._model.spec import FORTRAN, MEMORY_TRAITS
 from interop._model.typing import Value
 from interop.errors import Declined
 
@@ -21,6 +21,12 @@ EMPTY: frozenset[str] = frozenset()
 
 #: The effect of most steps that write bytes.
 COPY = frozenset({"copy"})
+
+#: The traits of strides that are not those of C order.
+STRIDED = frozenset({"noncontiguous", "negative_strides", "broadcast"})
+
+#: The traits of memory whose elements are in the machine's order of bytes.
+NATIVE = MEMORY_TRAITS - {"byteswapped"}
 
 #: The fields that most conversions change, if they change any.
 DTYPE, DEVICE = frozenset({"dtype"}), frozenset({"device"})

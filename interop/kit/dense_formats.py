@@ -14,13 +14,12 @@ from interop._model.spec import MEMORY_TRAITS, Spec, make_spec
 from interop._model.typing import Value, ValueFunction
 from interop.errors import HandOffError, PluginError
 
-from .arrays import COPY, DTYPE, EMPTY, is_contiguous, overlaps, recast, stride_traits
+from .arrays import COPY, DTYPE, EMPTY, STRIDED, is_contiguous, overlaps, recast, stride_traits
 from .dlpack import CheckedProducer, Export, checked_export, device_named
 from .reference import Reference, referred
 
 #: Traits of memory that no attribute tells.
 _FLAGS = frozenset({"readonly", "unaligned"})
-_LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
 _GRAD = frozenset({"grad"})
 _COST = Cost(1e-5, 8e9)
 _KINDS = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
@@ -241,7 +240,7 @@ class _Arrays:
         self._marks = [(trait, referred(mark)) for trait, mark in marks.items()]
         self._plain = plain
         self._flags = (_FLAGS & carries) - marks.keys()
-        self._has_strides = bool(_LAYOUT & carries)
+        self._has_strides = bool(STRIDED & carries)
         #: By dtype object, its name; None if it has none, as a dtype of vectors.
         self._names: dict[object, str | None] = {}
         #: By type, whether strides count bytes, and not elements: which, a contiguous array tells.

@@ -12,7 +12,17 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.kit import COMPLEX, COPY, EMPTY, INTEGERS, REALS, check_offsets, dtype_name, extents
+from interop.kit import (
+    COMPLEX,
+    COPY,
+    EMPTY,
+    INTEGERS,
+    NATIVE,
+    REALS,
+    check_offsets,
+    dtype_name,
+    extents,
+)
 from interop.plugin import (
     MEMORY_TRAITS,
     Cast,
@@ -44,7 +54,7 @@ _HYBRID = frozenset({"hybrid"})
 _NESTED, _SCATTERED = frozenset({"nested"}), frozenset({"scattered"})
 _MASKED = frozenset({"masked"})
 #: The traits of arrays that Awkward copies and casts itself, other than rows of several lengths.
-_EVEN = (MEMORY_TRAITS - {"byteswapped"}) | _SCATTERED | _MASKED
+_EVEN = NATIVE | _SCATTERED | _MASKED
 _ODD = frozenset({"not_numbers", "missing", "lists_of_lists", "reordered", "elsewhere"})
 
 _TEXT = "awkward.strings_astype(x, 'float64') reads the numbers in the text."
@@ -371,7 +381,7 @@ def interop_declarations() -> Iterable[Declaration]:
         effects=COPY | {"drop_mask"},
         cost=Cost(6e-5, 1e9),
     )
-    takes = MEMORY_TRAITS - {"byteswapped"}
+    takes = NATIVE
     yield Conversion("numpy", "awkward", from_numpy, takes=takes, cost=Cost(2e-5))
     make = partial(Conversion, "awkward", "numpy", cost=Cost(5e-5, 1e9))
     make = partial(make, takes=_HYBRID)

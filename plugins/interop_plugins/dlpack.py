@@ -22,6 +22,7 @@ from interop.kit import (
     CPU,
     EMPTY,
     INTEGERS,
+    NATIVE,
     CheckedProducer,
     Export,
     checked_export,
@@ -29,7 +30,6 @@ from interop.kit import (
 )
 from interop.plugin import (
     DTYPES,
-    MEMORY_TRAITS,
     Cast,
     Conversion,
     Copy,
@@ -91,7 +91,7 @@ _DEVICES = (
 _PRODUCER: dict[str, Any] = {
     "dtypes": _DTYPES,
     "devices": _DEVICES,
-    "carries": MEMORY_TRAITS - {"byteswapped"},
+    "carries": NATIVE,
     "exports": {"dlpack": _DTYPES},
 }
 _WRITTEN = Limits(unsupported=dict.fromkeys(_DEVICES, _DTYPES - _STANDARD))
@@ -222,7 +222,7 @@ def namespace(module: str, array: str, dtype: str = "", *, install: str = "") ->
             describe=partial(_describe_as, module),
             dtypes=_STANDARD,
             devices=("cpu", *_OTHER_DEVICES),  # the first is the default
-            carries=MEMORY_TRAITS - {"byteswapped"},
+            carries=NATIVE,
             exports={"dlpack": _STANDARD},
             unary=(
                 # The standard has no cast of complex numbers to real ones.
@@ -243,7 +243,7 @@ def namespace(module: str, array: str, dtype: str = "", *, install: str = "") ->
             module,
             partial(_from_dlpack, module),
             dtypes=_STANDARD,
-            takes=MEMORY_TRAITS - {"byteswapped", "immutable", "unaligned"},
+            takes=NATIVE - {"immutable", "unaligned"},
             devices=CPU,
             cost=Cost(1e-5),
             name=f"{module}_from_dlpack",
@@ -452,7 +452,7 @@ def interop_declarations() -> Iterable[Declaration]:
             target_types=(),
             dtypes=_DTYPES,
             devices=_DEVICES,
-            carries=MEMORY_TRAITS - {"byteswapped"},
+            carries=NATIVE,
             wrapper=Wrapper(_CapsuleProducer, seconds=1e-6),
             samples=Samples(make=_capsule, source="numpy"),
         ),

@@ -24,6 +24,7 @@ from interop.kit import (
     EMPTY,
     INTEGERS,
     REALS,
+    STRIDED,
     CapsuleProducer,
     CastErrors,
     CheckedProducer,
@@ -65,7 +66,6 @@ _COMPLEX, _BYTES = frozenset({"complex64"}), frozenset({"bool", "int8", "uint8"}
 _DTYPES = INTEGERS | REALS | _COMPLEX | {"bool", "bfloat16"}
 
 _IMMUTABLE, _SUBCLASS = frozenset({"immutable"}), frozenset({"subclass"})
-_LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
 _FLAGS = frozenset({"readonly", "immutable", "unaligned"})
 #: The traits of arrays that cannot be computed here.
 _STUCK = frozenset({"traced", "uncomputed"})
@@ -125,12 +125,12 @@ def _format() -> Format:
         describe=describe,
         dtypes=_DTYPES,
         limits=Limits(unsupported_now=unsupported_now, refusal_hints=_HINTS),
-        carries=_IMMUTABLE | _LAYOUT | _STUCK,
+        carries=_IMMUTABLE | STRIDED | _STUCK,
         requires="mlx",
         install="pip install 'mlx[cpu]'",
         unary=(
-            Copy(copy, takes=_IMMUTABLE | _LAYOUT, adds=_IMMUTABLE, cost=Cost(5e-6, 7e9)),
-            Drop("subclass", as_plain_array, takes=_IMMUTABLE | _LAYOUT),
+            Copy(copy, takes=_IMMUTABLE | STRIDED, adds=_IMMUTABLE, cost=Cost(5e-6, 7e9)),
+            Drop("subclass", as_plain_array, takes=_IMMUTABLE | STRIDED),
         ),
         memory=memory,
         fast_path=itself,
@@ -146,7 +146,7 @@ def _format() -> Format:
 
 
 def _conversions() -> Iterator[Conversion]:
-    shared = _IMMUTABLE | _LAYOUT
+    shared = _IMMUTABLE | STRIDED
     yield Conversion(
         "mlx", "numpy", to_numpy, takes=shared, cost=Cost(2e-6), fast_path=numpy_fast_path
     )

@@ -21,6 +21,7 @@ from interop.kit import (
     DTYPE,
     EMPTY,
     INTEGERS,
+    NATIVE,
     REALS,
     CastErrors,
     dtype_name,
@@ -338,7 +339,7 @@ def _wrap_cast_and_load(name: str, wrap: Callable[[AnyArray], Labelled]) -> Iter
     yield elements(dtypes=_TEXTS, takes=MEMORY_TRAITS, name="wrap_texts")
     yield elements(dtypes=_DATES, takes={"readonly", "immutable"}, name="wrap_dates")
     gaps = frozenset({"noncontiguous"})  # which xarray, or pandas for it, does not keep
-    taken = MEMORY_TRAITS - {"byteswapped"}
+    taken = NATIVE
     yield elements(
         dtypes=_DATES, takes=taken, requires=gaps, effects=COPY, name="wrap_scattered_dates"
     )

@@ -7,9 +7,8 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from interop.kit import COMPLEX, COPY, CPU, DTYPE, INTEGERS, REALS, transfer
+from interop.kit import COMPLEX, COPY, CPU, DTYPE, INTEGERS, NATIVE, REALS, STRIDED, transfer
 from interop.plugin import (
-    MEMORY_TRAITS,
     Cast,
     Components,
     Conversion,
@@ -91,8 +90,7 @@ _HINTS = {f"float8_{name}": _NO_FLOAT8 for name in _FLOAT8}
 _SPARSE_DTYPES = COMPLEX | {"bool", "float32", "float64"}
 _INDEX_DTYPES = frozenset({"int32", "int64"})
 
-_LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
-_FOREIGN = _LAYOUT | {"readonly", "immutable"}
+_FOREIGN = STRIDED | {"readonly", "immutable"}
 
 #: The cost of a transfer into page-locked memory, measured on an H200.
 _LOCKED = Cost(1.8e-5, 1.1e11)
@@ -126,7 +124,7 @@ def _formats() -> Iterable[Format]:
             describe=describe,
             dtypes=_DTYPES,
             devices=_DEVICES,
-            carries=_LAYOUT,
+            carries=STRIDED,
             exports={"dlpack": _DTYPES, "cuda_array_interface": _PLAIN_DTYPES},
             unary=(
                 Move(move, cost=Cost(3e-5, 4e10), stream=True),
@@ -246,10 +244,10 @@ def _hand_offs() -> Iterable[Conversion]:
 
 def _transfers() -> Iterable[Conversion]:
     """Yield the moves from the host and to it. Their costs were measured with one H200."""
-    takes = MEMORY_TRAITS - {"byteswapped"}
+    takes = NATIVE
     upload = partial(transfer, "numpy", "cupy", from_numpy, CPU, _ON_DEVICE, stream=True)
     yield upload(takes=takes, into=fill_from_numpy, batch=all_from_numpy)
-    download = partial(transfer, "cupy", "numpy", devices=_ON_DEVICE, takes=_LAYOUT, stream=True)
+    download = partial(transfer, "cupy", "numpy", devices=_ON_DEVICE, takes=STRIDED, stream=True)
     yield download(to_numpy, to=CPU, into=fetch_into, batch=all_to_numpy)
     yield download(to_page_locked, to={"cuda_host"}, cost=_LOCKED)
     yield Conversion(
@@ -313,7 +311,7 @@ def _sparsifying() -> Iterable[Conversion]:
             target=f"cupy.{layout}",
             dtypes=_SPARSE_DTYPES,
             ndims=_TWO,
-            takes=_LAYOUT,
+            takes=STRIDED,
             result=Result(index_dtype=index),
             effects=COPY,
             cost=Cost(2e-4, 1e11),

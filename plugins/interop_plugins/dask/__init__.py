@@ -17,7 +17,7 @@ from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from interop.kit import COMPLEX, COPY, CPU, DEVICE, EMPTY, INTEGERS
+from interop.kit import COMPLEX, COPY, CPU, DEVICE, EMPTY, INTEGERS, NATIVE
 from interop.plugin import (
     DTYPES,
     MEMORY_TRAITS,
@@ -169,7 +169,7 @@ def _conversions() -> Iterable[Conversion]:
 def _wrap_and_compute(chunks: str) -> Iterable[Conversion]:
     """Yield the step that wraps an array, and the step that computes a dask array."""
     dtypes, devices = _CHUNK_DTYPES[chunks], _devices(chunks)
-    memory = MEMORY_TRAITS if chunks in DENSE else MEMORY_TRAITS - {"byteswapped"}
+    memory = MEMORY_TRAITS if chunks in DENSE else NATIVE
     # Tensors come to dask as NumPy arrays: a slice of a tensor is sent to a worker together with
     # the memory of the whole tensor.
     if chunks != "torch":

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from interop.kit import COMPLEX, CPU, INTEGERS, REALS, transfer
+from interop.kit import COMPLEX, CPU, INTEGERS, NATIVE, REALS, STRIDED, transfer
 from interop.plugin import (
-    MEMORY_TRAITS,
     Cast,
     Conversion,
     Copy,
@@ -40,8 +39,7 @@ _DEVICES = ("oneapi",)
 _ON_DEVICE = frozenset(_DEVICES)
 _DTYPES = INTEGERS | REALS | COMPLEX | {"bool"}
 
-_LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
-_CARRIED = _LAYOUT | {"readonly"}
+_CARRIED = STRIDED | {"readonly"}
 _IMMUTABLE = frozenset({"immutable"})
 
 _LACKING = (
@@ -116,7 +114,7 @@ def _hand_offs(name: str, returning: _Returning) -> Iterator[Conversion]:
     """Yield the moves from the host and to it, and the ways in by DLPack."""
     link: dict[str, Any] = {"cost": Cost(2e-4, 4e9), "stream": True}
     upload = partial(transfer, "numpy", name, returning(dense.from_numpy), CPU, _ON_DEVICE)
-    yield upload(takes=MEMORY_TRAITS - {"byteswapped"}, into=dense.send_into, **link)
+    yield upload(takes=NATIVE, into=dense.send_into, **link)
     download = partial(transfer, name, "numpy", dense.to_numpy, _ON_DEVICE, CPU)
     yield download(takes=_CARRIED | PRIVATE, drops=PRIVATE, into=dense.bring_into, **link)
     share = partial(

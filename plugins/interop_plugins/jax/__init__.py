@@ -19,6 +19,7 @@ from interop.kit import (
     DTYPE,
     EMPTY,
     INTEGERS,
+    NATIVE,
     REALS,
     transfer,
 )
@@ -319,7 +320,7 @@ def _others_to_jax() -> Iterator[Conversion]:
         cost=Cost(4e-5, 1.3e10),
         fast_path=dense.from_torch_fast_path,
     )
-    takes = MEMORY_TRAITS - {"byteswapped"}
+    takes = NATIVE
     yield transfer("numpy", "jax", dense.upload, CPU, _ACCELERATORS, takes=takes, adds=_IMMUTABLE)
     yield Conversion(
         "python.arrays",

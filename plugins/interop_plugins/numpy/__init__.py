@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from interop.kit import EMPTY, address
+from interop.kit import EMPTY, NATIVE, STRIDED, address
 from interop.plugin import (
     DTYPES,
     Cast,
@@ -62,9 +62,6 @@ from .samples import VARIANTS, mask_first, rows_of
 if TYPE_CHECKING:
     from typing import Any
 
-_LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast"})
-_FLAGS = frozenset({"readonly", "immutable", "unaligned"})
-_VIEWABLE = _LAYOUT | _FLAGS
 _SWAPPED = frozenset({"byteswapped"})
 _ORDERS, _C_OR_F = frozenset("CFK"), frozenset("CF")
 #: The beginnings of the names of dtypes of text, of dates and of records.
@@ -75,7 +72,7 @@ _NOT_NUMBERS = frozenset({"not_numbers"})
 _UNTYPED, _MASKED = frozenset({"untyped"}), frozenset({"masked"})
 #: The traits of arrays of a class to which others have added attributes, such as a unit.
 _ATTRIBUTED = frozenset({"subclass", "labelled"})
-_MEMORY = _VIEWABLE | _SWAPPED
+_MEMORY = NATIVE | _SWAPPED
 _TEXT = "x.astype(float) reads the numbers in the text."
 _RECORDS = "interop.convert_tree(x, ...) makes one array of each field; x['name'] is one field."
 _IMAGE = (
@@ -171,7 +168,7 @@ def _steps_of_subclasses(
         across=Cost(8e-6, 7.5e9),
     )
     yield from _copies_of_elements(traits) if traits == _MASKED else ()
-    takes = _VIEWABLE | traits
+    takes = NATIVE | traits
     yield Cast(subclasses.cast, takes=takes, requires=requires, cost=Cost(8e-6, 1e10))
 
 
@@ -209,7 +206,7 @@ def _steps() -> Iterable[Conversion]:
     yield from _copies_of_elements()
     yield Cast(
         objects_to_numbers,
-        takes=_VIEWABLE | {"subclass"},
+        takes=NATIVE | {"subclass"},
         requires=_UNTYPED,
         drops=_UNTYPED | {"subclass"},
         cost=Cost(5e-6, 5e7),
@@ -219,7 +216,7 @@ def _steps() -> Iterable[Conversion]:
     yield Drop("masked", drop_mask, "drop_mask")
     yield Drop("scalar", from_scalar, "copy", takes=EMPTY, cost=Cost(5e-7))
     turned = Cost(5e-7, 7.5e9, 1.5e10)
-    yield Copy(copy, _ORDERS, takes=_VIEWABLE, cost=Cost(5e-7, 1.9e10, 1.2e11), across=turned)
+    yield Copy(copy, _ORDERS, takes=NATIVE, cost=Cost(5e-7, 1.9e10, 1.2e11), across=turned)
     native = partial(Copy, copy_to_native, _C_OR_F, requires=_SWAPPED)
     yield native(cost=Cost(1e-6, 1.4e10, 6e10), across=turned)
     # NumPy computes narrow floats one by one.
@@ -239,7 +236,7 @@ def _steps() -> Iterable[Conversion]:
 
 def _copies_of_elements(traits: frozenset[str] = frozenset()) -> Iterable[Conversion]:
     """Yield the copies of what is no array of numbers: text, dates, records, objects."""
-    make = partial(Copy, copy_elements, _C_OR_F, takes=_VIEWABLE | traits, cost=Cost(5e-7, 2e9))
+    make = partial(Copy, copy_elements, _C_OR_F, takes=NATIVE | traits, cost=Cost(5e-7, 2e9))
     yield make(dtypes=_ELEMENTS)
     # As NumPy's own copy does, this keeps the order of bytes.
     yield make(dtypes=_ELEMENTS, requires=_SWAPPED, adds=_SWAPPED)
@@ -262,7 +259,7 @@ def _checked_casts() -> Iterable[Conversion]:
 
 def _bits() -> Iterable[Conversion]:
     """Yield the views of elements as unsigned integers of the same width, and back."""
-    view = partial(Conversion, "numpy", "numpy", takes=_VIEWABLE, cost=Cost(3e-7))
+    view = partial(Conversion, "numpy", "numpy", takes=NATIVE, cost=Cost(3e-7))
     yield view(as_bits, dtypes=NARROW_REALS, result=Result(bits="carry"))
     yield view(from_bits, dtypes={"uint8", "uint16"}, result=Result(bits="restore"))
 
@@ -270,7 +267,7 @@ def _bits() -> Iterable[Conversion]:
 def _hand_offs() -> Iterable[Conversion]:
     """Return the ways from DLPack."""
     declare = partial(Conversion, "dlpack", "numpy")
-    writable = _LAYOUT | {"unaligned"}
+    writable = STRIDED | {"unaligned"}
     readonly, immutable = frozenset({"readonly"}), frozenset({"immutable"})
     plain: dict[str, Any] = {"dtypes": PLAIN, "cost": Cost(4e-6)}
     narrow: dict[str, Any] = {"dtypes": ONLY_ML_DTYPES, "cost": Cost(8e-6)}

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from interop.kit import COPY, CPU, DTYPE
+from interop.kit import COPY, CPU, DTYPE, NATIVE
 from interop.plugin import (
     DTYPES,
-    MEMORY_TRAITS,
     Cast,
     Components,
     Container,
@@ -224,7 +223,7 @@ def _conversions() -> Iterable[Conversion]:
             numbers.from_numpy,
             dtypes=_DTYPES,
             # ml_dtypes misreads the single elements of a byte-swapped array.
-            takes=MEMORY_TRAITS - {"byteswapped"},
+            takes=NATIVE,
             effects=COPY,
             cost=Cost(5e-7, 1e9),
             fast_path=numbers.python_fast_path,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from interop.kit import COMPLEX, COPY, INTEGERS
+from interop.kit import COMPLEX, COPY, INTEGERS, NATIVE
 from interop.plugin import (
     Cast,
     Components,
@@ -86,10 +86,7 @@ if TYPE_CHECKING:
 
     from .describe import Sparse
 
-_VIEWABLE = frozenset(
-    {"readonly", "immutable", "noncontiguous", "negative_strides", "broadcast", "unaligned"}
-)
-_CARRIES = _VIEWABLE | SWAPPED | UNCOALESCED
+_CARRIES = NATIVE | SWAPPED | UNCOALESCED
 
 _DTYPES = INTEGERS | COMPLEX | {"bool", "float32", "float64", "longdouble", "clongdouble"}
 _INDEX_DTYPES = frozenset({"int32", "int64"})
@@ -227,7 +224,7 @@ def _unifying() -> Iterable[Conversion]:
 
 
 def _layout_changes() -> Iterable[Conversion]:
-    loose = _VIEWABLE | UNCOALESCED
+    loose = NATIVE | UNCOALESCED
 
     yield _copying("csr", "csc", transpose_order, 5.8e9, takes=loose, ndims=_PLANE)
     yield _copying("csc", "csr", transpose_order, 5.8e9, takes=loose)
@@ -246,18 +243,18 @@ def _layout_changes() -> Iterable[Conversion]:
             name=f"coo_to_{layout}",
         )
     yield _copying("bsr", "csr", bsr_to_csr, 1.1e10, takes=loose)
-    yield _copying("csr", "bsr", csr_to_bsr, 3e9, takes=_VIEWABLE, ndims=_PLANE)
+    yield _copying("csr", "bsr", csr_to_bsr, 3e9, takes=NATIVE, ndims=_PLANE)
 
 
 def _list_layouts() -> Iterable[Conversion]:
     """Return the steps to and from layouts of diagonals, lists and dictionaries."""
     narrow = {"result": Result(index_dtype="int32")}
     return [
-        _copying("coo", "dia", coo_to_dia, 1e9, takes=_VIEWABLE, ndims=_PLANE, **narrow),
-        _copying("dia", "csr", dia_to_csr, 2e9, takes=_VIEWABLE, **narrow),
-        _copying("csr", "lil", csr_to_lil, 0.3e9, takes=_VIEWABLE, ndims=_PLANE, **narrow),
+        _copying("coo", "dia", coo_to_dia, 1e9, takes=NATIVE, ndims=_PLANE, **narrow),
+        _copying("dia", "csr", dia_to_csr, 2e9, takes=NATIVE, **narrow),
+        _copying("csr", "lil", csr_to_lil, 0.3e9, takes=NATIVE, ndims=_PLANE, **narrow),
         _copying("lil", "csr", lil_to_csr, 2e9, **narrow),
-        _copying("coo", "dok", coo_to_dok, 0.09e9, takes=_VIEWABLE, ndims=_ROW_OR_PLANE, **narrow),
+        _copying("coo", "dok", coo_to_dok, 0.09e9, takes=NATIVE, ndims=_ROW_OR_PLANE, **narrow),
         _copying("dok", "coo", dok_to_coo, 0.06e9, adds=UNCOALESCED, **narrow),
     ]
 
@@ -275,7 +272,7 @@ def _densifying() -> Iterable[Conversion]:
             f"scipy.{layout}",
             "numpy",
             to_dense,
-            takes=_VIEWABLE | UNCOALESCED,
+            takes=NATIVE | UNCOALESCED,
             drops=UNCOALESCED,
             changes={"order"},
             result=Result(orders={"C", "F"}),
@@ -296,7 +293,7 @@ def _sparsifying() -> Iterable[Conversion]:
             f"scipy.{layout}",
             function,
             dtypes=_DTYPES,
-            takes=_VIEWABLE,
+            takes=NATIVE,
             ndims=ndims,
             result=Result(index_dtype="int32"),
             effects=COPY,

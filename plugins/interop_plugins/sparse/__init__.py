@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from interop.kit import COMPLEX, COPY, INTEGERS
+from interop.kit import COMPLEX, COPY, INTEGERS, NATIVE
 from interop.plugin import (
     MEMORY_TRAITS,
     Components,
@@ -63,9 +63,6 @@ if TYPE_CHECKING:
 
     from .canonical import Sparse
 
-_VIEWABLE = frozenset(
-    {"readonly", "immutable", "noncontiguous", "negative_strides", "broadcast", "unaligned"}
-)
 #: The traits of values that the library can compute with.
 _READABLE = MEMORY_TRAITS - SWAPPED | FILL
 _PLAIN = INTEGERS | COMPLEX | {"bool", "float32", "float64"}
@@ -143,7 +140,7 @@ def _format(name: str, type_: str, describe: Callable[[Sparse], Spec], **fields:
         f"sparse.{name}",
         types=(f"sparse:{type_}",),
         describe=describe,
-        carries=_VIEWABLE | FILL,
+        carries=NATIVE | FILL,
         requires="sparse",
         install="pip install sparse",
         index_dtypes=_INDEX_DTYPES,
@@ -160,7 +157,7 @@ def _coo_steps() -> Iterable[Conversion]:
 
 
 def _layout_changes() -> Iterable[Conversion]:
-    takes, loose = _VIEWABLE | FILL, _VIEWABLE | FILL | UNCOALESCED
+    takes, loose = NATIVE | FILL, NATIVE | FILL | UNCOALESCED
     plane: dict[str, Any] = {"takes": takes, "ndims": _PLANE, "dtypes": _PLAIN}
     not_plane: dict[str, Any] = {"takes": takes, "ndims": _NOT_PLANE, "dtypes": _PLAIN}
     return [
@@ -194,7 +191,7 @@ def _densifying() -> Iterable[Conversion]:
             f"sparse.{layout}",
             "numpy",
             function,
-            takes=_VIEWABLE | FILL,
+            takes=NATIVE | FILL,
             drops=FILL,
             cost=cost,
         )
@@ -203,7 +200,7 @@ def _densifying() -> Iterable[Conversion]:
         "sparse.coo",
         dense_to_coo,
         dtypes=_DTYPES,
-        takes=_VIEWABLE,
+        takes=NATIVE,
         result=Result(index_dtype="int64"),
         effects=COPY,
         cost=Cost(2.5e-5, 5.5e9),
@@ -222,7 +219,7 @@ def _sharing() -> Iterable[Conversion]:
             "sparse.coo",
             from_scipy_coo,
             dtypes=_PLAIN,
-            takes=_VIEWABLE,
+            takes=NATIVE,
             requires=UNCOALESCED,
             drops=UNCOALESCED,
             effects=COPY,
