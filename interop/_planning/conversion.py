@@ -426,13 +426,13 @@ def unwrapped(spec: Spec, source: Format, provenance: Provenance) -> Step:
     """Return the step from a value of a wrapper to the one that it wraps."""
     wrapper = source.wrapper
     assert wrapper is not None
-    labelled = not LABELLED.isdisjoint(spec.traits)
+    labels = LABELLED | ATTRIBUTES
     return Step(
         f"unwrap_{source.name.replace('.', '_')}",
         provenance,
         spec,
-        spec._replace(format=str(spec.wrapped), traits=spec.traits - LABELLED, wrapped=None),
-        effects=frozenset({"drop_labels"} if labelled else ()),
+        spec._replace(format=str(spec.wrapped), traits=spec.traits - labels, wrapped=None),
+        effects=frozenset() if labels.isdisjoint(spec.traits) else frozenset({"drop_labels"}),
         seconds=wrapper.seconds,
         latency=wrapper.seconds,
         writes=False,

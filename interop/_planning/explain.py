@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from interop._model.dtype import DTYPES, common_first
 from interop._model.effect import EFFECTS
-from interop._model.spec import DIVISIONS, LABELLED, TRAITS, Spec, spec_kind, summary
+from interop._model.spec import ATTRIBUTES, DIVISIONS, LABELLED, TRAITS, Spec, spec_kind, summary
 from interop._model.text import counted_axes, keyword, keywords, listed
 from interop._recognition.installed import not_installed
 from interop._request.keywords import WRITABLE
@@ -328,7 +328,9 @@ def _missing_conversion(graph: Graph, spec: Spec, request: Request) -> str:
         return _missing_within(graph, spec)
     names, distance = graph.visited(spec, request.formats), graph.distances(request.formats)
     if spec.wrapped in names:
-        spec = spec._replace(format=spec.wrapped, traits=spec.traits - LABELLED, wrapped=None)
+        spec = spec._replace(
+            format=spec.wrapped, traits=spec.traits - LABELLED - ATTRIBUTES, wrapped=None
+        )
     if distance.keys().isdisjoint(way.target.name for way in graph.ways(spec.format)):
         return _unreachable(graph, spec, request)
     if any(goal.requires & DIVISIONS for goal in goals(graph, spec, request).values()):

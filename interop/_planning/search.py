@@ -14,7 +14,7 @@ from typing import NamedTuple
 from interop._model.device import device_type, is_host_part, matches
 from interop._model.effect import EFFECTS
 from interop._model.format import LINES, Format
-from interop._model.spec import Spec
+from interop._model.spec import LABELLED, Spec
 from interop._request.request import Request
 
 from .bounds import NOTHING
@@ -25,6 +25,9 @@ from .graph import Graph
 from .question import Goal, Question
 from .ranking import Rank
 from .step import Step
+
+#: The trait of values with nulls.
+_GAPS = frozenset({"masked"})
 
 #: The traits on the way of memory that its owner has flagged. Memory that is flagged there because
 #: its framework never changes it is `immutable`, too.
@@ -161,6 +164,8 @@ class Search:
         devices = spec.device, *question.devices
         touched = frozenset({*map(device_type, devices), *filter(is_host_part, devices)})
         names = graph.stops(spec.wrapped or spec.format, goals, touched, dense=self._dense)
+        if not (LABELLED | _GAPS).isdisjoint(spec.traits):
+            names |= {spec.format}  # what a value wraps has no labels, and need not lie in lists
         if self._within:
             members = {format_.name for format_ in graph.framework(self._within)}
             names = (names | {spec.format}) & members

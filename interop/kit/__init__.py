@@ -61,6 +61,7 @@ from interop.kit.columns import (
     common_dtype,
     kinds_of_column,
     kinds_of_type,
+    list_columns,
     words_of_columns,
 )
 from interop.kit.dense_formats import (
@@ -168,6 +169,7 @@ __all__ = [
     "kinds_of_column",
     "kinds_of_type",
     "limit_threads",
+    "list_columns",
     "memory_traits",
     "misfit",
     "null_number",

@@ -253,6 +253,43 @@ def streamed(
         yield stream._replace(drops=NO_COLUMNS, adopt=None, name=index)
 
 
+def list_columns(
+    target: str,
+    read: Callable[[Any], Any],
+    *,
+    dtypes: Set[str],
+    adds: Set[str] = EMPTY,
+    cost: Cost = SHARE_COLUMNS,
+) -> Iterator[Conversion]:
+    """Yield the conversions of lists that export an Arrow stream: their name and nulls stay.
+
+    Lists of one length without nulls are arrays, and are converted as these.
+
+    Parameters
+    ----------
+    target : str
+        The format of columns of lists.
+    read : callable
+        ``read(value)`` returns the column of a value that exports an Arrow stream.
+    dtypes : set of str
+        The dtypes of numbers in its lists.
+    adds : set of str
+        The traits of all results, such as ``immutable``.
+    cost : Cost
+    """
+    takes = ROW_TRAITS | LABELLED | _LOCKS | {"scattered", "masked", "hybrid"}
+    name = f"lists_to_{target.partition('.')[0]}"
+    drops = frozenset({"scattered", "chunked", "lists", "bits", "deep", "readonly"}) - adds
+    make = partial(Conversion, "arrow_c_array", target, read, dtypes=dtypes, adds=adds, cost=cost)
+    for odd in ("nested", "null_rows", "masked"):
+        share = make(takes=takes, requires={odd, "immutable"}, drops=drops, checked=True, name=name)
+        yield share._replace(shares=True)
+        # The objects of a list are not immutable, and are written one by one.
+        taken, gone = takes - _LOCKS | {"weak"}, drops | {"weak"}
+        copy = share._replace(takes=taken, requires={odd}, drops=gone, effects=COPY)
+        yield copy._replace(cost=OBJECTS, name=f"objects_{name}")
+
+
 def kinds_of_column(column: Value) -> frozenset[str]:
     """Return the kinds, of `COLUMN_TRAITS`, of an array or a chunked array of Arrow's.
 

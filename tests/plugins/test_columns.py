@@ -432,3 +432,64 @@ def test_refusals_of_what_is_not_numbers_name_it(library: Any, word: str, column
         interop.convert(frame, to="numpy")
     assert interop.convert(series, to=f"{name}.series") is series
     assert interop.convert(frame, to=f"{name}.dataframe") is frame
+
+
+_LISTS: dict[str, list[Any]] = {
+    "lengths differ": [[1, 2], [3], [4, 5, 6]],
+    "rows without elements": [[1], [], [2, 3]],
+    "a row is null": [[1, 2], None, [3, 4]],
+    "an element is null": [[1, 2], [3, None]],
+    "both, and lengths differ": [[1, None], None, [3]],
+    "no rows of several": [None, [1, 2]],
+}
+
+
+def _series(library: str, rows: list[Any], dtype: str, kind: str) -> Any:
+    """Return a Series of lists by the name of x, in one chunk, in two, as a slice, or of objects."""
+    numbers = [row and [None if n is None else _number(n, dtype) for n in row] for row in rows]
+    if kind == "objects":
+        return pd.Series(numbers, name="x")
+    type_ = pa.large_list(pa.type_for_alias(dtype))
+    parts = {"chunks": [numbers[:1], numbers[1:]], "a slice": [[[], *numbers]]}.get(kind, [numbers])
+    chunked = pa.chunked_array(parts, type_)
+    series = pl.Series("x", chunked) if library == "polars" else None
+    if series is None:
+        series = pd.Series(chunked.to_pandas(types_mapper=pd.ArrowDtype), name="x")
+    return series[1:] if kind == "a slice" else series
+
+
+def _number(number: int, dtype: str) -> Any:
+    return bool(number % 2) if dtype == "bool" else float(number) if "float" in dtype else number
+
+
+@pytest.mark.parametrize("kind", ["one chunk", "chunks", "a slice", "objects"])
+@pytest.mark.parametrize("dtype", ["int64", "float64", "bool"])
+@together("rows", _LISTS.values())
+def test_lists_go_between_series_with_names_and_nulls(kind, dtype, rows):
+    """Lists of numbers that are no array become a Series of lists of its name, with all nulls."""
+    series = _series("polars", rows, dtype, kind if kind != "objects" else "one chunk")
+    source = _series("pandas", rows, dtype, kind)
+    numbers = [row and [n and _number(n, dtype) for n in row] for row in rows]
+    result = interop.convert(source, to="polars")
+    assert (type(result), result.name, result.to_list()) == (pl.Series, "x", numbers)
+    assert result.dtype == series.dtype
+    result = interop.convert(series, to="pandas")
+    assert (type(result), result.name) == (pd.Series, "x")
+    assert pl.from_pandas(result).to_list() == numbers
+    assert interop.convert(result, to="polars").to_list() == numbers
+
+
+def test_nan_in_a_list_beside_nulls_is_a_number():
+    """NaN in the rows of a Series of objects stays NaN, and None becomes null."""
+    series = pd.Series([[1.0, float("nan")], None, [None, 2.0]])
+    result = interop.convert(series, to="polars").to_list()
+    assert str(result) == "[[1.0, nan], None, [None, 2.0]]"
+
+
+def test_lists_of_text_go_between_series():
+    """Lists of anything else go by the same protocol, whichever library has them."""
+    for rows in ([["a"], [], ["b", "c"]], [[[1], [2, 3]], [[4]]]):
+        there = interop.convert(pd.Series(rows, name="x"), to="polars")
+        assert (there.name, there.to_list()) == ("x", rows)
+        back = interop.convert(there, to="pandas")
+        assert (back.name, pl.from_pandas(back).to_list()) == ("x", rows)

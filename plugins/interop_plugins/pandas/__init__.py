@@ -24,6 +24,7 @@ from interop.kit import (
     ROW_TRAITS,
     SEVERAL_DTYPES,
     column_formats,
+    list_columns,
 )
 from interop.plugin import (
     COLUMN_TRAITS,
@@ -179,6 +180,7 @@ def interop_declarations() -> Iterable[Declaration]:
         *_from_numpy(),
         *_masks(),
         *_vectors_to_arrow(),
+        *list_columns("pandas.rows", tables.from_arrow, dtypes=_NUMBERS - COMPLEX),
         *elements.conversions(),
     ]
 
@@ -246,7 +248,10 @@ def _formats() -> Iterable[Format]:
             wrapper=Wrapper(describe.rows_of, 1e-5),
             limits=Limits(refusal_hints={"null_rows": _NULL_ROWS}),
             unary=(Copy(arrays.copy_rows, takes=_OF_ROWS, cost=_COLUMNS),),
-            advanced=Advanced(fast_key=describe.fast_key),
+            exports={"arrow_c_array": _NUMBERS - COMPLEX},
+            advanced=Advanced(
+                export={"arrow_c_array": tables.Exported}, fast_key=describe.fast_key
+            ),
             samples=Samples(make=arrays.sample_of_rows, source="numpy"),
         ),
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
 from functools import cache
+from itertools import chain
 from math import isnan, prod
 from numbers import Number
 from types import NoneType
@@ -79,7 +80,7 @@ def describe(vector: Vector) -> Spec:
     if hasattr(vector, "index") and (vector.attrs or not labels.is_default(vector.index)):
         facts = facts._replace(traits=facts.traits | _ATTRIBUTES)
     if facts.traits >= _NOT_NUMBERS and (spec := _describe_rows(array)) is not None:
-        return spec
+        return spec._replace(traits=spec.traits | (facts.traits & _ATTRIBUTES))
     return _spec(vector, facts)
 
 
@@ -176,8 +177,11 @@ def _rows_in(array: Storage) -> Rows | None:
         return None
     rows: list[Any] = array.tolist()
     # What stands for a missing object is an object of one of three types.
-    is_whole = {float, NoneType, type(pd.NA)}.isdisjoint({*map(type, rows)})
-    return rows if is_whole or not any(map(_is_missing, rows)) else _with_nulls(rows)
+    has_gaps = not {float, NoneType, type(pd.NA)}.isdisjoint({*map(type, rows)})
+    if has_gaps and any(map(_is_missing, rows)):
+        return with_nulls(rows)
+    lists = (row for row in rows if isinstance(row, (list, tuple)))
+    return with_nulls(rows) if NoneType in {*map(type, chain.from_iterable(lists))} else rows
 
 
 def _is_of_objects(array: Storage) -> bool:
@@ -194,8 +198,11 @@ def _is_missing(element: object) -> bool:
     return element is None or element is pd.NA or (isinstance(element, float) and isnan(element))
 
 
-def _with_nulls(rows: list[Any]) -> pa.Array | None:
-    """Return rows as an Arrow array, in which those that are missing are null, if it takes them."""
+def with_nulls(rows: list[Any]) -> pa.Array | None:
+    """Return rows as an Arrow array, in which those that are missing are null, if it takes them.
+
+    NaN in a row is a number.
+    """
     import pyarrow as pa
 
     try:

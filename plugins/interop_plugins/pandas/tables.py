@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.errors import RefusedError
+import interop
+from interop.errors import InteropError, RefusedError
 from interop.plugin import Declined
 
 from .arrays import nullable
-from .describe import chunks_of, is_untyped, storage
+from .describe import chunks_of, is_untyped, rows_of, storage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,25 +107,45 @@ def _column(values: Storage | pd.Index, type_: pa.DataType) -> pa.Array | pa.Chu
 
 def to_arrow(vector: Vector) -> pa.Array:
     """Return a Series, an Index or an extension array as a PyArrow array, with its nulls."""
+    import pyarrow as pa
+
+    array = _array_of(vector)
+    if isinstance(array, (pa.ListArray, pa.FixedSizeListArray)):  # of formats of their own
+        msg = (
+            "its elements are lists, but not of numbers; pyarrow.array(x) makes an Arrow array "
+            "of them, and polars.from_pandas(x) a Series"
+        )
+        raise Declined(msg)
+    if not isinstance(array, pa.ChunkedArray):
+        return array
+    return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+
+
+def _array_of(vector: Vector) -> pa.Array | pa.ChunkedArray:
+    """Return the elements of a vector as Arrow's, also where these are lists."""
     import numpy as np
     import pyarrow as pa
 
     values = storage(vector)
     is_real = isinstance(values, np.ndarray) and values.dtype.kind == "f"
     try:
-        array = pa.array(values, from_pandas=not is_real)
+        rows = rows_of(vector)
+        if isinstance(rows, list):
+            return _lists_of(rows)
+        return pa.array(values, from_pandas=not is_real) if rows is None else rows
     except _refusals() as error:
         reason = _GEOMETRIES if str(values.dtype) == "geometry" else str(error)
         raise Declined(reason) from error
-    if not isinstance(array, pa.ChunkedArray):
-        if isinstance(array, (pa.ListArray, pa.FixedSizeListArray)):  # of formats of their own
-            msg = (
-                "its elements are lists, but not of numbers; pyarrow.array(x) makes an Arrow array "
-                "of them, and polars.from_pandas(x) a Series"
-            )
-            raise Declined(msg)
-        return array
-    return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+
+
+def _lists_of(rows: list[Any]) -> pa.Array:
+    """Return lists or arrays as Arrow's lists; numbers in the dtype that their spec has."""
+    import pyarrow as pa
+
+    try:
+        return interop.convert(rows, to="pyarrow.list")
+    except InteropError:  # they are no numbers
+        return pa.array(rows)
 
 
 class Exported:
@@ -133,9 +154,9 @@ class Exported:
     The export of pandas itself makes nulls of NaN.
     """
 
-    def __init__(self, series: pd.Series) -> None:
-        self.name = series.name
-        self._array = to_arrow(series)
+    def __init__(self, series: Vector) -> None:
+        self.name = getattr(series, "name", None)
+        self._array = _array_of(series)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return chunks_of(self._array).__arrow_c_stream__(requested_schema)

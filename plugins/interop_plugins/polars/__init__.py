@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 
-from interop.kit import COPY, EMPTY, ROW_TRAITS, SEVERAL_DTYPES, column_formats
+from interop.kit import COPY, EMPTY, ROW_TRAITS, SEVERAL_DTYPES, column_formats, list_columns
 from interop.plugin import (
     COLUMN_TRAITS,
     MEMORY_TRAITS,
@@ -126,6 +126,7 @@ def interop_declarations() -> Iterable[Declaration]:
         *_views(),
         *_from_numpy(),
         *_lists(),
+        *list_columns("polars.list", tables.lists_from_stream, dtypes=_DTYPES, adds=_IMMUTABLE),
         *_series_of_arrow(),
         *elements.conversions(),
     ]
@@ -182,6 +183,7 @@ def _formats() -> list[Format]:
             carries=_CARRIED | _NESTED | _HYBRID | _NULL_ROWS,
             dtypes=_DTYPES,
             wrapper=Wrapper(describe.to_arrays, 1e-5),
+            exports={"arrow_c_array": _DTYPES},
             unary=tuple(_list_copies()),
             limits=limits,
             ndims=frozenset(range(2, 65)),

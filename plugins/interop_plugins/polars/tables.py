@@ -99,6 +99,14 @@ def from_stream(value: Any) -> pl.Series:
     return series.alias("" if name is None else str(name))
 
 
+def lists_from_stream(value: Any) -> pl.Series:
+    """Return lists that are exported as an Arrow stream as a Series of lists, of its name."""
+    import polars as pl
+
+    series = from_stream(value)
+    return series.arr.to_list() if isinstance(series.dtype, pl.Array) else series
+
+
 def _read(value: Any, kind: str) -> Any:
     """Return a stream as PyArrow's, where that is loaded, and see that its times fit.
 

@@ -243,6 +243,7 @@ def _lists() -> Format:
         carries=_MEMORY | _MASKED | _NESTED | _WHOLE | _HYBRID | lists.ODD,
         memory=lists.memory,
         unary=tuple(_copies_of_lists()),
+        exports={"arrow_c_array": DTYPES},
         ndims=frozenset(range(2, 65)),
         components=components,
         advanced=Advanced(hub=True),  # the other formats share memory with less than NumPy does
