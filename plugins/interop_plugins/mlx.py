@@ -323,12 +323,11 @@ def numpy_fast_path(value: Any) -> object:
     """
     import numpy as np
 
-    if _names.get(value.dtype) in _UNKNOWN_TO_NUMPY:
-        return NotImplemented
     try:
         array = np.from_dlpack(value, device="cpu")
     except _HAND_OFF_ERRORS as error:
-        if describe(value).traits & _STUCK:
+        spec = describe(value)
+        if spec.dtype in _UNKNOWN_TO_NUMPY or spec.traits & _STUCK:
             return NotImplemented
         msg = f"MLX could not compute an array: {error}. Fix the expression that computes it."
         raise HandOffError(msg) from error

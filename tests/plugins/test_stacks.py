@@ -16,6 +16,7 @@ import torch
 import interop
 from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
 from interop.plugin import Spec
+from interop_plugins.torch import dense as torch_dense
 from tests.cases import together
 
 ROWS = np.arange(6, dtype="float32").reshape(2, 3)
@@ -242,6 +243,22 @@ def test_small_plain_rows_are_stacked_without_a_look_at_each(
     monkeypatch.setattr(instance._registry.recognition, "describe", None)
     assert torch.equal(instance.convert(rows, to="torch"), torch.stack(rows))
     assert torch.equal(instance.convert(list(ROWS), to="torch"), torch.stack(rows))
+
+
+@pytest.mark.parametrize("library", ["numpy", "jax", "mlx"])
+def test_arrays_of_others_are_stacked_for_torch_without_a_look_at_each(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So are those of a dtype that torch meets in a list first."""
+    mlx = pytest.importorskip("mlx.core") if library == "mlx" else None
+    make = {"numpy": np.asarray, "jax": jnp.asarray, "mlx": mlx and mlx.array}[library]
+    monkeypatch.setattr(torch_dense, "_sharers", {})
+    instance, rows = interop.Interop(), [make(row) for row in ROWS]
+    instance.convert(rows, to="torch")
+    monkeypatch.setattr(instance._registry.recognition, "describe", None)
+    result = instance.convert(rows, to="torch")
+    assert result.dtype == torch.float32
+    assert result.tolist() == ROWS.tolist()
 
 
 @pytest.mark.parametrize("target", ["numpy", "torch"])

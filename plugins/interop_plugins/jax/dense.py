@@ -346,7 +346,8 @@ def from_torch(value: Tensor) -> Array:
     if name in NARROW:
         bits = f"uint{8 * value.itemsize}"
         value = value.view(getattr(torch, bits))
-    if value.nbytes < _LARGE:
+    # torch writes what is strided faster than NumPy, but waits for its threads on busy cores.
+    if value.nbytes < _LARGE or value.is_contiguous():
         return from_numpy(value.numpy().view(_numpy_dtype(name)))
     _check_width(_numpy_dtype(name))
     out = _aligned(tuple(value.shape), _numpy_dtype(name))
@@ -359,23 +360,32 @@ def from_torch_fast_path(value: Tensor) -> object:
     # What torch would refuse is looked at first: a refusal takes as long as the copy.
     if value.requires_grad or value.dtype not in _torch_dtypes():
         return NotImplemented
+    carrier, dtype = _torch_dtypes()[value.dtype]
     try:
         if value.nbytes >= _LARGE:
             return NotImplemented
-        array = value.numpy()
+        array = (value if carrier is None else value.view(carrier)).numpy()
     except (RuntimeError, TypeError, ValueError):
         return NotImplemented
     # Of a tensor without memory torch makes an array that owns garbage.
-    return NotImplemented if array.flags.owndata or not array.flags.carray else from_numpy(array)
+    if array.flags.owndata or not array.flags.carray:
+        return NotImplemented
+    return from_numpy(array if carrier is None else array.view(dtype))
 
 
 @cache
-def _torch_dtypes() -> frozenset[object]:
-    """Return torch's dtypes that JAX has however it is set up, and NumPy has, too."""
+def _torch_dtypes() -> dict[object, tuple[Any, Any]]:
+    """Return torch's dtypes that JAX has however it is set up.
+
+    With those that NumPy lacks goes the dtype that carries their bits, and the one of ml_dtypes.
+    """
     import torch
 
     names = "bool uint8 int8 int16 int32 float16 float32 complex64"
-    return frozenset(getattr(torch, name) for name in names.split())
+    plain: dict[object, tuple[Any, Any]] = {
+        getattr(torch, name): (None, None) for name in names.split()
+    }
+    return plain | {torch.bfloat16: (torch.uint16, _numpy_dtype("bfloat16"))}
 
 
 def upload(value: NumpyArray, *, device: str) -> Array:

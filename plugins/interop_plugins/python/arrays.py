@@ -80,13 +80,9 @@ def numpy_fast_path(value: Any) -> Any:
 
 def _as_arrays(value: Sequence[Any]) -> Any:
     """Return values of one type, on one device, as NumPy's arrays; pass if they need more."""
-    # Where JAX's arrays lie it says by their sharding in less time than by their device.
-    place = next((name for name in ("sharding", "device") if hasattr(value[0], name)), None)
     kind: Any = type(value[0])
     try:
-        if place is None or len({*map(attrgetter(place), value)}) == 1:
-            return (_readers.get(kind) or _reader(kind))(value)
-        return NotImplemented
+        return (_readers.get(kind) or _reader(value[0]))(value)
     except (InteropError, AttributeError, KeyError, TypeError, ValueError):
         return NotImplemented  # the plan, which is asked then, says why
 
@@ -102,34 +98,43 @@ def formats_of(type_name: str) -> tuple[Format, ...]:
 _readers: dict[type, Callable[[Sequence[Any]], Any]] = {}
 
 
-def _reader(kind: type) -> Callable[[Sequence[Any]], Any]:
+def _reader(first: Any) -> Callable[[Sequence[Any]], Any]:
     """Return what makes NumPy's arrays of values of a type, one by one or stacked."""
+    kind = type(first)
     formats = formats_of(f"{kind.__module__}:{kind.__qualname__}")
-    read = _reader_of(kind, formats)
+    read = _reader_of(first, formats)
     if formats:
         _readers[kind] = read
     return read
 
 
-def _reader_of(kind: type, formats: Sequence[Format]) -> Callable[[Sequence[Any]], Any]:
+def _reader_of(first: Any, formats: Sequence[Format]) -> Callable[[Sequence[Any]], Any]:
     """Return what reads values of a type that some formats declare.
 
     Values of a type of one dense format are arrays, and so are images, which say of what bytes they
     are. Those of a type of several formats are stacked by their own framework, which knows which of
-    them are dense.
+    them are dense, and whether they are on one device.
     """
+    kind: Any = type(first)
     if issubclass(kind, no_arrays()):
         return lambda _: NotImplemented
+    # Where JAX's arrays lie it says by their sharding in less time than by their device.
+    place = next((name for name in ("sharding", "device") if hasattr(first, name)), None)
+    place_of = None if place is None else attrgetter(place)
     if not formats and isinstance(getattr(kind, "__array_interface__", None), property):
-        return partial(_each, _from_bytes)
+        return partial(_each, place_of, _from_bytes)
     if not formats or not formats[0].is_dense or formats[0].labels or formats[0].lazy:
         return lambda _: NotImplemented
     if len(formats) == 1:
-        return partial(_each, partial(interop.convert, to="numpy"))
+        return partial(_each, place_of, partial(interop.convert, to="numpy"))
     return partial(_stacked, kind, formats[0].framework)
 
 
-def _each(read: Callable[[Any], Any], value: Sequence[Any]) -> list[Any]:
+def _each(
+    place_of: Callable[[Any], Any] | None, read: Callable[[Any], Any], value: Sequence[Any]
+) -> Any:
+    if place_of is not None and len({*map(place_of, value)}) != 1:
+        return NotImplemented
     return [*map(read, value)]
 
 

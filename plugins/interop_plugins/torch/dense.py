@@ -65,6 +65,8 @@ _DLPACK_CPU, _DLPACK_CUDA = 1, 2
 _bits_for_numpy: dict[torch.dtype, tuple[torch.dtype, NumpyDtype]] = {}
 #: The function that shares aligned arrays of a NumPy dtype with torch.
 _sharers: dict[NumpyDtype, Callable[[Array], Any]] = {}
+#: By the type of others' arrays, and what they call their device, whether that is the host.
+_on_host: dict[tuple[type, str], bool] = {}
 
 #: For how many tensors after a refusal the fast path to NumPy first looks at their dtype and graph,
 #: and for how many it first checks for the reasons of refusals that are rarer.
@@ -250,23 +252,39 @@ def stack_fast_path(value: Any) -> Any:
         if value and type(value[0]) is np.ndarray:
             is_plain = {*map(type, value)} == {np.ndarray} and len({*map(_DTYPE, value)}) == 1
             if is_plain and value[0].nbytes * len(value) < _SMALL:
-                return torch_fast_path(np.array(value))
+                return _shared(np.array(value))
         elif value and isinstance(value[0], torch.Tensor):
             if are_plain(value) and value[0].nbytes * len(value) < _SMALL:
                 return torch.stack(value)
         elif value and _are_on_host(value):
             array = interop.convert(value, "numpy")
-            return torch_fast_path(array) if array.nbytes < _SMALL else NotImplemented
+            return _shared(array) if array.nbytes < _SMALL else NotImplemented
     except (InteropError, RuntimeError, ValueError):  # they differ in shape, or cannot be stacked
         pass
     return NotImplemented
 
 
+def _shared(array: Array) -> Any:
+    """Share a new array with torch, which meets its dtype here if it is the first of it."""
+    tensor = torch_fast_path(array)
+    return interop.convert(array, "torch") if tensor is NotImplemented else tensor
+
+
 def _are_on_host(value: Sequence[Any]) -> bool:
     """Tell whether values are arrays of one type on the host; NumPy takes those of one device."""
-    # Numbers and lists of them have no dtype of their own, but torch's default.
-    is_array = any(hasattr(value[0], name) for name in ("dtype", "__array_interface__"))
-    return is_array and len({*map(type, value)}) == 1 and interop.spec(value[0]).device == "cpu"
+    first, kind = value[0], type(value[0])
+    if len({*map(type, value)}) != 1:
+        return False
+    if hasattr(kind, "__array_interface__"):  # of memory of the host; images copy theirs to tell
+        return True
+    if not hasattr(first, "dtype"):  # numbers, and lists of them, which get torch's default
+        return False
+    place = getattr(first, "device", None)
+    if type(place) is not str:
+        return interop.spec(first).device == "cpu"
+    if (kind, place) not in _on_host:
+        _on_host[kind, place] = interop.spec(first).device == "cpu"
+    return _on_host[kind, place]
 
 
 def cast(value: Tensor, *, dtype: str, order: Order = "C") -> Tensor:
