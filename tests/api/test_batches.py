@@ -209,21 +209,22 @@ def test_an_error_names_the_leaf(mine: Interop, calls: Calls, others: dict[str, 
     assert tree["bad"][0].number == 666  # type: ignore[index]
 
 
-#: What a batch gives in the place of its results, and what the error says.
+#: What a batch gives in the place of its results, and what the error says: of the first leaf where they
+#: cannot be told apart.
 BROKEN: dict[str, tuple[Callable[[list[Leaf]], Any], str]] = {
-    "one too few": (lambda made: made[1:], "convert gave 1 results for 2 values"),
-    "one too many": (lambda made: [*made, made[0]], "convert gave 3 results for 2 values"),
-    "nothing": (lambda made: {}, "convert gave 0 results for 2 values"),
-    "no results": (lambda made: 5, "convert gave 0 results for 2 values"),
+    "one too few": (lambda made: made[1:], "^0: convert gave 1 results for 2 values"),
+    "one too many": (lambda made: [*made, made[0]], "^0: convert gave 3 results for 2 values"),
+    "nothing": (lambda made: {}, "^0: convert gave 0 results for 2 values"),
+    "no results": (lambda made: 5, "^0: convert gave 0 results for 2 values"),
     "another dtype": (
         lambda made: [made[0], Leaf("here", made[1].nbytes, 1, "float32", "cpu")],
-        r"promised here uint8 \(1048576,\) on cpu and gave here float32",
+        r"^1: convert promised here uint8 \(1048576,\) on cpu and gave here float32",
     ),
     "another format": (
         lambda made: [made[0], Leaf("there", made[1].nbytes, 1, "uint8", "cpu")],
-        "promised here uint8 .* and gave there uint8",
+        "^1: convert promised here uint8 .* and gave there uint8",
     ),
-    "no array": (lambda made: [made[0], None], "promised here and gave None"),
+    "no array": (lambda made: [made[0], None], "^1: convert promised here and gave None"),
 }
 
 
@@ -239,9 +240,8 @@ def test_the_results_of_a_first_batch_are_compared_with_the_plan(
     change, message = BROKEN[name]
     calls.answer, tree = change(made), leaves(2)
     for _ in range(2):
-        with pytest.raises(ConversionError, match=message) as caught:
+        with pytest.raises(ConversionError, match=message):
             mine.convert_tree([*tree], to="here", **others)
-        assert "convert" in str(caught.value)
     calls.answer = (leaf for leaf in made)  # an iterator of as many is a sequence of results
     check(mine.convert_tree([*tree], to="here", **others), tree)
     calls.answer = None

@@ -42,18 +42,25 @@ def test_a_spec_is_frozen_hashable_and_readable() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec",
+    ("spec", "nbytes"),
     [
-        make_spec("a", "float32"),
-        make_spec("a", "float32", shape=(0,)),
-        make_spec("a", "float32", shape=(1000, 1000)),
-        Spec("a", "float32", "cpu", (1000, 1000), frozenset(), 4000, nnz=300, index_dtype="int32"),
-        Spec("a", "float32", "cpu", (10, 10), frozenset(), 120, code_dtype="uint8"),
+        (make_spec("a", "float32"), 4),
+        (make_spec("a", "float32", shape=(0,)), 1),
+        (make_spec("a", "float32", shape=(1000, 1000)), 2**22),
+        (
+            Spec("a", "float32", "cpu", (99, 99), frozenset(), 4000, nnz=300, index_dtype="int32"),
+            2**8 * (4 + 2 * 4),
+        ),
+        (Spec("a", "float32", "cpu", (10, 10), frozenset(), 120, code_dtype="uint8"), 2**6),
     ],
 )
-def test_the_representative_is_of_the_same_kind(spec: Spec) -> None:
-    """The spec that stands for a class has its kind and rank, and depends on the class alone."""
+def test_the_representative_is_of_the_same_kind(spec: Spec, nbytes: int) -> None:
+    """The spec that stands for a class has its kind and rank, and depends on the class alone.
+
+    Its bytes are a power of four, or those of as many stored elements and of their indices.
+    """
     stand_in = representative(spec)
+    assert stand_in.nbytes == nbytes
     assert stand_in._replace(shape=(), nbytes=0, nnz=None) == spec._replace(
         shape=(), nbytes=0, nnz=None
     )
