@@ -335,23 +335,27 @@ def test_a_distribution_with_broken_metadata_disables_itself_alone(
     name, data = BROKEN[file]
     (tmp_path / "broken-1.0.dist-info" / name).write_bytes(data)
     program = """
-        import interop, numpy
+        import interop, logging, numpy, sys
+        logging.basicConfig(stream=sys.stdout)
         assert interop.convert(numpy.ones(2), to="python") == [1.0, 1.0]
         for plugin in interop.plugins():
             if plugin.distribution != "array-interop":
                 print(plugin.name, plugin.distribution, plugin.state, plugin.reason[:36])
     """
     path = {"PYTHONPATH": python_path(tmp_path)}
-    lines = sorted(in_subprocess(program, **path).splitlines())
+    *told, first, second = in_subprocess(program, **path).splitlines()
+    lines = sorted([first, second])
     if name == "METADATA":
         assert lines == ["broken an unknown distribution loaded ", "sound sound loaded "]
         return
+    assert "plugin 'broken' of broken 1.0 is disabled" in told[0], told
     assert lines == [
         "broken broken failed its entry_points.txt cannot be read:",
         "sound sound loaded ",
     ]
     blocked = in_subprocess(program, INTEROP_DISABLE_PLUGINS="broken", **path)
     assert "broken broken blocked" in blocked
+    assert "is disabled" not in blocked
 
 
 def test_metadata_that_call_themselves_ours_fail_as_any_plugin_does(
