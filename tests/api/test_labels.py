@@ -111,9 +111,15 @@ def test_like_shares_the_memory_it_would_share_without_labels() -> None:
 
 def test_a_value_keeps_its_own_labels() -> None:
     """`like` decides the format of a labelled value, and not its labels."""
-    frame, _ = LABELLED["frame"]
-    mine = pd.DataFrame(np.ones((3, 2)), columns=["mine", "too"])
-    assert interop.convert(mine, like=frame).columns.tolist() == ["mine", "too"]
+    for kind, mine in (
+        ("frame", pd.DataFrame(np.ones((3, 2)), columns=["mine", "too"])),
+        ("series", pd.Series([1.0, 2.0, 3.0], name="mine")),
+        ("index", pd.Index([1, 2], name="mine")),
+        ("polars series", pl.Series("mine", [3.0, 4.0])),
+        ("dataarray", xr.DataArray(np.ones((3, 2)), dims=("mine", "too"))),
+        ("variable", xr.Variable(("mine", "too"), np.ones((3, 2)))),
+    ):
+        assert same(interop.convert(mine, like=LABELLED[kind][0]), mine), kind
 
 
 @pytest.mark.parametrize("kind", ["frame", "series", "polars frame", "dataarray", "variable"])

@@ -82,9 +82,10 @@ def test_the_state_of_the_caller_decides() -> None:
         pytest.raises(FloatingPointError, match=r"^overflow encountered"),
     ):
         interop.convert(array, to="numpy", dtype="float32")
-    with np.errstate(over="call", call=lambda kind, flag: calls.append(kind)):
-        interop.convert(array, to="numpy", dtype="float32")
-    assert calls == ["overflow"]
+    for mode in ("ignore", "call"):
+        with np.errstate(over=mode, call=lambda kind, flag: calls.append(kind)):
+            interop.convert(array, to="numpy", dtype="float32")
+        assert calls == (["overflow"] if mode == "call" else [])
 
 
 def test_an_error_is_printed_as_numpy_prints_it(capfd: pytest.CaptureFixture[str]) -> None:

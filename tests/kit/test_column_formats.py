@@ -222,6 +222,23 @@ def test_digits_of_several_words_and_nulls() -> None:
     assert np.array_equal(quick, [1.25, -3.99, np.nan], equal_nan=True)
 
 
+def test_a_table_tells_how_its_columns_lie(mine: Interop) -> None:
+    """Numbers lie in blocks or at strides; truth values and what hides nulls are bytes."""
+    numbers, missing = np.arange(2.0), np.array([False, True])
+    columns = {
+        "block_columns": Column(numbers),
+        "strided_columns": Column(np.arange(4.0)[::2]),
+        "byte_columns": Column(missing),
+        "masked": Column(numbers, missing),
+    }
+    kinds = {"block_columns", "strided_columns", "byte_columns", "masked"}
+    found = [mine.spec(Sheet({"a": c, "b": c})).traits & kinds for c in columns.values()]
+    assert found == [
+        *({name} for name in list(columns)[:3]),
+        {"byte_columns", "block_columns", "masked"},
+    ]
+
+
 def test_text_stays_in_columns(mine: Interop) -> None:
     """A column of text is kept from table to table, and refused as an array."""
     sheet: Any = mine.convert(pd.DataFrame({"a": ["x", "y"]}), to=Sheet)

@@ -1,0 +1,26 @@
+"""Checks of indices: at the ends of axes, of every width."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interop.errors import HandOffError
+from interop.kit import check_coordinates
+from tests.cases import together
+
+
+@together("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i2", ">u4"])
+def test_an_index_is_inside_of_its_axis_or_refused(dtype: str) -> None:
+    """Zero and the last are inside; the next one and what is negative are not, however long it is."""
+    facts, bits = np.iinfo(dtype), 8 * np.dtype(dtype).itemsize
+    for length in (1, 5, *(2**n + m for n in (bits - 1, bits) for m in (-1, 0, 1))):
+        for index in (0, length - 1, length, -1, facts.min, facts.max):
+            if not facts.min <= index <= facts.max:
+                continue
+            indices = np.array([0, index], dtype)
+            if 0 <= index < length:
+                check_coordinates("an array", [indices], (length,))
+            else:
+                with pytest.raises(HandOffError, match="outside of axis 0"):
+                    check_coordinates("an array", [indices], (length,))
