@@ -229,10 +229,17 @@ def cast_objects(objects: Value, dtype: Any, *, fill_nulls: bool = False) -> Val
         elements = [_plain(np, element) for element in elements]
     try:
         return _cast(np, elements, dtype).reshape(objects.shape)
-    except (OverflowError, ValueError):
-        number = next(n for n, element in enumerate(elements) if not _fits(np, element, dtype))
-        problem = f"which does not fit in {dtype_name(dtype)}"
-        raise _unfit(np, objects, number, problem) from None
+    except (MemoryError, Warning, FloatingPointError):  # the caller's own settings ask for them
+        raise
+    except Exception as error:  # noqa: BLE001 - a number of another class may raise anything
+        causes = enumerate(_refusal(np, element, dtype) for element in elements)
+        number, cause = next(((n, cause) for n, cause in causes if cause), (0, error))
+        name = dtype_name(dtype)
+        if isinstance(cause, (OverflowError, ValueError)):
+            raise _unfit(np, objects, number, f"which does not fit in {name}") from None
+        reason = f"which gives no {name} ({type(cause).__name__}: {cause})"
+        problem = f"{reason}; leave it out, or put a number in its place"
+        raise _unfit(np, objects, number, problem) from cause
 
 
 def cast_digits(words: Value, scale: int, dtype: Any, nulls: Value | None = None) -> Value | None:
@@ -347,12 +354,13 @@ def _cast(np: ModuleType, elements: Iterable[Any], dtype: Any) -> Value:
     return checked_cast(wide, dtype)
 
 
-def _fits(np: ModuleType, element: Any, dtype: Any) -> bool:
+def _refusal(np: ModuleType, element: Any, dtype: Any) -> Exception | None:
+    """Return the error with which one number is not cast, or None."""
     try:
         _cast(np, (element,), dtype)
-    except (OverflowError, ValueError):
-        return False
-    return True
+    except Exception as error:  # noqa: BLE001 - it is told by the caller
+        return error
+    return None
 
 
 def _unfit(np: ModuleType, objects: Value, number: int, problem: str) -> RefusedError:

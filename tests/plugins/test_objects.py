@@ -341,3 +341,33 @@ def test_an_object_that_misstates_its_shape_is_not_written_into_an_out(
     with pytest.raises(BadRequestError, match=rf"states that shape, gives \({gives},\)"):
         interop.convert(Misstated(), out=out)
     assert not out.any()
+
+
+class _Failing:
+    """The part of a class of numbers that cannot be read."""
+
+    def __float__(self) -> float:
+        msg = "the sensor is off"
+        raise OSError(msg)
+
+
+_PLACES = {
+    "list": lambda number: [1.0, number],
+    "nested list": lambda number: [[1.0], [number]],
+    "number": lambda number: number,
+    "array": lambda number: objects(1.0, number),
+    "Series": lambda number: pd.Series([1.0, number], dtype=object),
+}
+
+
+@together("place", _PLACES)
+@together("base", [float, Decimal, Fraction])
+def test_a_number_that_cannot_be_read_is_the_callers(place: str, base: type) -> None:
+    """What a number's own class raises is the cause of an error that blames no plugin."""
+    if place == "number" and base is not float:  # not an array type
+        return
+    number = type("Sensor", (_Failing, base), {})(2)
+    with pytest.raises((BadRequestError, RefusedError), match="the sensor is off") as caught:
+        interop.convert(_PLACES[place](number), to="torch", dtype="float32")
+    assert isinstance(caught.value.__cause__, OSError)
+    assert "put a number in" in str(caught.value)

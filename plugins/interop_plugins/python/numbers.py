@@ -231,16 +231,22 @@ def _array(value: Nested) -> Array:
         return _counted(value, dtype)
     try:
         array = np.array(value)
-    except (ValueError, TypeError, RuntimeError) as error:  # an element's own refusal among them
+    except (MemoryError, Warning):
+        raise
+    except Exception as error:  # noqa: BLE001 - an element may raise anything
         rows = value if isinstance(value, SEQUENCES) else ()
         leaves = chain.from_iterable(row if isinstance(row, SEQUENCES) else (row,) for row in rows)
         _check_each(value, (leaf for leaf in leaves if type(leaf) in _NONUMBERS))
+        is_own = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+        advice = "put a number in the place of what raises it"
+        if not is_own:
+            advice = "pad its rows to one length"
         reason = str(error).rstrip(".")
         msg = (
             f"NumPy cannot make an array of this {type(value).__name__} ({reason}); "
-            "pad its rows to one length, or convert each separately."
+            f"{advice}, or convert each separately."
         )
-        raise BadRequestError(msg) from None
+        raise BadRequestError(msg) from (error if is_own else None)
     if array.dtype.kind in "OSU":
         _check_numbers(value, array.ndim)
     if array.dtype.kind in "iu":  # as the one of two of C's types that NumPy prefers
