@@ -21,6 +21,7 @@ from interop._model.extension import Declaration, DtypeNames
 from interop._model.format import Format
 from interop._model.spec import LIKENESS, Spec
 from interop._model.text import listed, suggestion
+from interop._text import excerpt, quoted
 from interop.errors import PluginError
 
 _Declaration = TypeVar("_Declaration")
@@ -65,17 +66,17 @@ _COLLECTIONS = (frozenset, tuple, set, list, Set)
 def described(declaration: object) -> str:
     """Return the name of a declaration in messages."""
     if isinstance(declaration, Format):
-        return f"the format {declaration.name!r}"
+        return f"the format {excerpt(quoted(declaration.name))}"
     if isinstance(declaration, Conversion):
         return f"the conversion {declaration.source} → {declaration.target}"
-    return repr(declaration)
+    return excerpt(quoted(declaration))
 
 
 def validated(declaration: _Declaration, origin: object) -> _Declaration:
     """Return a declaration that can be planned with, its sets frozen, or refuse it."""
     if not isinstance(declaration, Declaration):
         kinds = listed(kind.__name__ for kind in get_args(Declaration))
-        msg = f"{origin} declared {declaration!r}, which is not a declaration ({kinds})."
+        msg = f"{origin} declared {described(declaration)}, which is not a declaration ({kinds})."
         raise PluginError(msg)
     try:
         sound = _checked(declaration)
@@ -178,7 +179,7 @@ def _frozen(value: Any, kind: Any, items: Any, words: frozenset[str] | None, pat
         _check_words((value,), words, path)
         return _checked(value, f"{path}.") if hasattr(kind, "_fields") else value
     text = _TEXTS.get(kind, "of type {0}").format(getattr(items or kind, "__name__", ""))
-    msg = f"{path}={value!r}; it must be {text}."
+    msg = f"{path}={excerpt(quoted(value))}; it must be {text}."
     raise PluginError(msg)
 
 

@@ -62,12 +62,16 @@ def test_leaves_without_numbers_pass_through_a_tree(name: str, to: str) -> None:
 # github.com/skjerns/mat7.3/issues/14
 @pytest.mark.extra("h5py")
 def test_null_datasets_pass_through_a_file(tmp_path: Path) -> None:
-    """A dataset of HDF5 without a shape is an empty value, and the others are converted."""
+    """A dataset of HDF5 without a shape is an empty value, or stays, and the others are converted."""
     h5py = import_module("h5py")
     with h5py.File(tmp_path / "some.h5", "w") as file:
         file["x"], file["e"] = np.ones(2), h5py.Empty("f4")
         tree = interop.convert_tree(file, to="torch")
-    assert tree["x"].tolist() == [1, 1]
+        leaves = interop.convert_tree({"x": file["x"], "e": file["e"]}, to="torch")
+        assert leaves["e"] == file["e"]
+        with pytest.raises(RefusedError, match="its shape is None; leave it out"):
+            interop.convert(file["e"], to="torch")
+    assert tree["x"].tolist() == leaves["x"].tolist() == [1, 1]
     assert (type(tree["e"]), tree["e"].dtype) == (h5py.Empty, "float32")
 
 

@@ -24,6 +24,8 @@ from tests.cases import together
     ("declaration", "message"),
     [
         ("nonsense", "'nonsense', which is not a declaration"),
+        ({n: n for n in range(300)}, r"\{0: 0, .*….*299\}, which is not"),
+        (Format("a", limits={n: n for n in range(300)}), r"limits=\{0: 0, .*….*299\}; it must"),  # type: ignore[arg-type]
         (Format(""), "no name"),
         (Copy(print), "no source; a step within a format stands in that format's `unary`"),
         (Format("a", types=("torch.Tensor",)), "'module:Class'"),

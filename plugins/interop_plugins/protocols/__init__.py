@@ -24,6 +24,7 @@ from interop.plugin import (
     Declaration,
     Format,
     Labels,
+    Limits,
     Samples,
     Wrapper,
     hookimpl,
@@ -141,6 +142,7 @@ def _array_method() -> Format:
         dtypes=frozenset(DTYPES) - {"complex32"},
         protocol="__array__",
         wrapper=Wrapper(array_in, 1e-6, first=is_asked_first),
+        limits=Limits(refusal_hints={"not_numbers": "its shape is None; leave it out."}),
         labels=_LABELS,
         samples=Samples(make=Answer, source="numpy"),
     )

@@ -16,6 +16,7 @@ from inspect import signature
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
+from interop.errors import HandOffError
 from interop.kit import EMPTY, dtype_name
 from interop.plugin import DTYPES, Declined, Spec, itemsize, preserves
 
@@ -53,7 +54,9 @@ def _magnitude(value: Foreign) -> Foreign | None:
 
 def is_asked_first(value: Foreign) -> bool:
     """Tell whether nothing but its array tells what a value is."""
-    return _claim(value) is None and _magnitude(value) is None and not has_labels(value)
+    if _claim(value) is not None or getattr(value, "shape", ()) is None:
+        return False
+    return _magnitude(value) is None and not has_labels(value)
 
 
 def array_in(value: Foreign) -> Foreign | None:
@@ -78,7 +81,13 @@ def describe_array(value: Foreign) -> Spec:
     if claim is not None:
         dtype, shape = claim
         return Spec("array", dtype, "cpu", shape, EMPTY, prod(shape) * itemsize(dtype))
-    array = _array(value)
+    try:
+        array = _array(value)
+    except HandOffError:
+        if getattr(value, "shape", ()) is not None:
+            raise
+        # So is a dataset of HDF5 that was made without data.
+        return Spec("array", "void", "cpu", (0,), frozenset({"not_numbers"}))
     return Spec("array", dtype_name(array.dtype), "cpu", array.shape, EMPTY, array.nbytes)
 
 
