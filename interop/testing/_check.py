@@ -13,10 +13,10 @@ from interop._recognition.installed import not_installed
 from interop._registry.plugins import found
 
 from ._calls import OF_A_CALL
-from ._promises import promises
+from ._promises import promises, work_of
 from ._report import Finding, Report
 from ._session import Session
-from ._subject import Bench, Promise, Subject, of_entry, subjects_of
+from ._subject import Bench, Promise, Subject, of_entry
 
 #: ``progress(done, total, what)``.
 Progress = Callable[[int, int, str], None]
@@ -54,13 +54,8 @@ def check(plugin: str | ModuleType, *, progress: Progress | None = None) -> Repo
     >>> [finding.check for finding in report.findings if finding.conversion == "plugin python"]
     ['loading', 'imports', 'absence']
     """
-    work = [
-        (subject, number, promise)
-        for subject in subjects_of(plugin)
-        for number, promise in enumerate(promises(Bench(subject)))
-    ]
     name = plugin if isinstance(plugin, str) else plugin.__name__
-    return _report(name, work, Session(), progress)
+    return _report(name, work_of(plugin), Session(), progress)
 
 
 def try_conversions(

@@ -6,6 +6,8 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from functools import wraps
+from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interop._model.dtype import DTYPES
@@ -105,13 +107,8 @@ def dtype_names(case: ExtensionCase) -> Iterator[str]:
 
 
 def _class_of(name: str) -> Any:
-    module, _, attribute = name.partition(":")
-    if not importable(package(name)):
-        return None
-    value: Any = __import__(module, fromlist=["_"])
-    for part in attribute.split("."):
-        value = getattr(value, part)
-    return value
+    module, _, path = name.partition(":")
+    return attrgetter(path)(import_module(module)) if importable(package(name)) else None
 
 
 def _name(names: DtypeNames, thing: Value) -> str:

@@ -52,7 +52,7 @@ from ._subject import Bench, Promise
 from ._table import FORMAT, Untried, check, judge, untried
 from ._traits import problem_of_traits, silence
 from ._trial import handed_over, variants_of
-from ._truth import numbers, same
+from ._truth import is_plain, numbers, same
 
 if TYPE_CHECKING:
     from ._truth import Array
@@ -215,7 +215,7 @@ def _made(case: FormatCase) -> Iterator[tuple[Value, Array, str, str]]:
 def _is_maker(case: FormatCase, conversion: Conversion, dtype: str) -> bool:
     """Return whether a conversion turns plain arrays of a dtype into this format."""
     is_offered = conversion.dtypes is None or dtype in conversion.dtypes
-    return is_offered and _is_plain(conversion, case.truth.hub, case.name)
+    return is_offered and is_plain(conversion, case.truth.hub, case.name)
 
 
 def _problem_of_description(
@@ -250,8 +250,8 @@ def _describe_shared(case: FormatCase) -> Iterator[str]:
     What reads a value shows whether the value could tell.
     """
     conversions = [declared.conversion for declared in case.registry.conversions]
-    readers = [c.function for c in conversions if _is_plain(c, case.name, case.truth.hub)]
-    makers = [c.function for c in conversions if _is_plain(c, case.truth.hub, case.name)]
+    readers = [c.function for c in conversions if is_plain(c, case.name, case.truth.hub)]
+    makers = [c.function for c in conversions if is_plain(c, case.truth.hub, case.name)]
     for trait, make, read in product(_TELLING, makers, readers):
         with suppress(NoSample, *REFUSALS):
             if _is_hidden(case, trait, make, read):
@@ -639,12 +639,6 @@ def _constant(case: FormatCase) -> set[str]:
                 if not name.startswith("_") and isinstance(field, _PLAIN_TYPES):
                     constants.setdefault(name, set()).add(repr(field))
     return {f"another {name}" for name, fields in constants.items() if len(fields) == 1}
-
-
-def _is_plain(conversion: Conversion, source: str, target: str) -> bool:
-    """Return whether a conversion turns plain values of one format into another."""
-    is_plain = not (conversion.requires or conversion.changes or conversion.result.bits)
-    return is_plain and (conversion.source, conversion.target) == (source, target)
 
 
 def _single(trait: str) -> frozenset[str]:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
 
 from interop._model.extension import Autodiff, Container, DtypeNames
 
+from . import _state  # noqa: F401 - it registers its checks
 from ._calls import OF_A_CALL
 from ._extensions import try_extension
 from ._formats import try_format
 from ._notes import Notes
 from ._plugin import try_plugin
 from ._stages import try_conversion
-from ._subject import Bench, Promise
+from ._subject import Bench, Promise, Subject, subjects_of
 from ._table import CALL, CONVERSION, FORMAT, PLUGIN, RESULT, TABLE, names
 
 #: The kinds of checks, in the order in which they are made; declarations of other kinds follow.
@@ -38,6 +40,15 @@ _FIELDS: dict[type, str] = {DtypeNames: "type", Container: "requires", Autodiff:
 def promises(bench: Bench) -> list[Promise]:
     """Return all promises of a plugin, in a fixed order."""
     return list(_numbered(_promises(bench)))
+
+
+def work_of(plugin: str | ModuleType) -> list[tuple[Subject, int, Promise]]:
+    """Return all promises of the plugins that a name or a module stands for, with their numbers."""
+    return [
+        (subject, number, promise)
+        for subject in subjects_of(plugin)
+        for number, promise in enumerate(promises(Bench(subject)))
+    ]
 
 
 def _promises(bench: Bench) -> Iterator[Promise]:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ._promises import promises
+from ._promises import work_of
 from ._report import FAILED, NOT_EXERCISED, PASSED, Finding
 from ._session import Session
-from ._subject import Bench, Promise, Subject, subjects_of
+from ._subject import Promise, Subject
 
 if TYPE_CHECKING:
     import pytest
@@ -50,15 +50,11 @@ class PluginTests:
     def _promises(cls) -> dict[str, tuple[Subject, int, Promise]]:
         """Return the promises by names that tell the plugins of one distribution apart."""
         if cls._work is None:
-            subjects = subjects_of(cls.plugin)
+            work = work_of(cls.plugin)
+            is_one = len({subject for subject, _, _ in work}) == 1
             cls._work = {
-                f"{subject.name}: {promise.name}" if len(subjects) > 1 else promise.name: (
-                    subject,
-                    number,
-                    promise,
-                )
-                for subject in subjects
-                for number, promise in enumerate(promises(Bench(subject)))
+                entry[2].name if is_one else f"{entry[0].name}: {entry[2].name}": entry
+                for entry in work
             }
         return cls._work
 

@@ -19,12 +19,10 @@ from interop.errors import ConversionError, Declined, RefusedError
 
 from ._calls import OF_A_CALL, ConversionCase, examine
 from ._components import problem_of_components
-from ._leaks import problem_of_leaks
 from ._memory import overwrite_freed
 from ._notes import Notes
 from ._pace import problem_of_cost
 from ._sample import REFUSALS, NoSample, Recipe, varied
-from ._state import problem_of_state
 from ._subject import Bench, Promise
 from ._table import CONVERSION, Refused, Untried, check, judge, untried
 from ._threads import Task, problem_of_threads
@@ -430,19 +428,6 @@ def cost(case: ConversionCase) -> str:
     # A copy that the source exports is no fault of the conversion's.
     export = case.problem_of_export(case.main)
     return Untried(export) if export else problem_of_cost(case.label, prepared)
-
-
-@check(CONVERSION, "a call changes nothing of its process, and prints and warns of nothing")
-def state(case: ConversionCase) -> str:
-    value, step = case.value(case.main)
-    return problem_of_state(case.label, partial(case.call, step, value))
-
-
-@check(CONVERSION, "when its result is gone, no value, thread or open file stays behind")
-def leaks(case: ConversionCase) -> str:
-    _, step = case.value(case.main)
-    made = lambda: case.value(case.main)[0]  # noqa: E731
-    return problem_of_leaks(case.label, made, partial(case.call, step))
 
 
 @check(CONVERSION)

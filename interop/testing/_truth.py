@@ -15,6 +15,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from interop._api.inspection import Inspection
+from interop._model.conversion import Conversion
 from interop._model.dtype import DTYPES, itemsize
 from interop._model.effect import EFFECTS
 from interop._model.format import Format, Parts
@@ -226,11 +227,8 @@ class Truth:
 
         readers: list[Callable[[Value], object]]
         readers = [np.asarray] if hasattr(type(value), "__array__") else []
-        for declared in self._registry.conversions:
-            conversion = declared.conversion
-            is_plain = not (conversion.requires or conversion.changes or conversion.result.bits)
-            if is_plain and (conversion.source, conversion.target) == (format_.name, self.hub):
-                readers.append(conversion.function)
+        conversions = (declared.conversion for declared in self._registry.conversions)
+        readers += [c.function for c in conversions if is_plain(c, format_.name, self.hub)]
         for reader in readers:
             try:
                 array = _plain(reader(value))
@@ -267,6 +265,13 @@ class Truth:
             return LAYOUTS[components.layout](parts._replace(arrays=arrays))
         except REFUSALS:
             return None
+
+
+def is_plain(conversion: Conversion, source: str, target: str) -> bool:
+    """Return whether a conversion turns plain values of one format into another."""
+    ends = (conversion.source, conversion.target)
+    is_odd = conversion.requires or conversion.changes or conversion.result.bits
+    return ends == (source, target) and not is_odd
 
 
 def _plain(value: Value) -> Array:

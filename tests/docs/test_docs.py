@@ -29,8 +29,8 @@ import interop.plugin.advanced
 import interop.testing
 from interop.plugin import Declaration, hookimpl
 from interop.testing._promises import promises
+from interop.testing._session import findings_of
 from interop.testing._subject import Bench, Subject
-from interop.testing._worker import findings_of
 from tests.cases import together
 
 ROOT = Path(__file__).parents[2]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from inspect import ismodule
+from operator import attrgetter
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -81,10 +82,7 @@ def _modules_in(module: ModuleType) -> Iterator[ModuleType]:
 
 def _named(name: str) -> Any:
     module, _, path = name.partition(":")
-    value: Any = import_module(module)
-    for part in path.split("."):
-        value = getattr(value, part)
-    return value
+    return attrgetter(path)(import_module(module))
 
 
 def numbers(value: Any) -> Any:
