@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from interop._model.effect import COPYING, EFFECTS, LOSSES
 from interop._model.spec import UNWRITABLE
 from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
-from interop._planning.plan import Plan
 from interop._planning.step import Step, batch
 from interop._registry.registry import Registry
 from interop.errors import ConversionError, Declined, RefusedError
@@ -29,7 +27,6 @@ from ._threads import Task, problem_of_threads
 from ._traits import LOCKED, problem_of_traits
 from ._trial import (
     Trial,
-    foreign_traits,
     main_trial,
     obstacle,
     variants_of,
@@ -145,80 +142,6 @@ def _is_read_well(case: ConversionCase, trial: Trial, role: str, array: Array) -
         return False
     truth, certain = expected(truth, step) if role == "result" else (truth, None)
     return same(array, truth, certain) and same(again.array, truth, certain)
-
-
-@check(CONVERSION)
-def copy(case: ConversionCase) -> Iterator[str]:
-    """Convert with copy=True and copy=False by the planned route."""
-    for copy in (True, False):
-        value, step = case.value(case.main)
-        if step.after.carrier or step.before.carrier:
-            yield Untried("bits are only carried in the middle of a route")
-            return
-        request: dict[str, Any] = {"dtype": case.main.dtype, "device": step.after.device}
-        try:
-            plan = case.interop.plan(
-                value, case.conversion.target.name, copy=copy, allow=_ALL - COPYING, **request
-            )
-        except RefusedError:
-            if copy is False:
-                yield ""
-            continue
-        answer = _problem_of_copy(case, value, plan, copy=copy)
-        if answer is not None:
-            yield answer
-
-
-def _problem_of_copy(case: ConversionCase, value: Value, plan: Plan, *, copy: bool) -> str | None:
-    # A plan with other steps says nothing about this conversion.
-    writers = {step.label for step in plan.steps if step.writes}
-    if (writers if copy else {step.label for step in plan.steps}) != {case.label}:
-        return Untried(f"no plan with copy={copy} consists of it")
-    result = plan(value)
-    shares = case.memory.addresses_overlap(value, result)
-    if shares is None or not plan.spec.size or result is value:
-        return None
-    if shares is not copy:
-        return ""
-    labels = " → ".join(step.label for step in plan.steps)
-    claim = "shares memory with its source" if copy else "is not a view of it"
-    problem = f"copy={copy} by {labels} returns a result that {claim} ({case.main})"
-    return case.problem_of_export(case.main) or problem
-
-
-@check(CONVERSION, "it is not offered what it does not declare to take")
-def refusals(case: ConversionCase) -> Iterator[str]:
-    """Offer values that the declaration does not cover."""
-    recipes = _outside(case)
-    for recipe, value in case.samples(recipes):
-        spec = case.interop.spec(value)
-        has_all = case.conversion.requires <= spec.traits and not recipe.traits
-        if has_all or spec.dtype != recipe.dtype:
-            continue  # every value has what is required, or no dtype of its own
-        is_offered = case.conversion.takes_value(spec)
-        problem = f"{case.label} is offered {spec}, which it does not declare to take"
-        yield problem if is_offered else ""
-    if not recipes:
-        yield ""
-
-
-def _outside(case: ConversionCase) -> list[Recipe]:
-    conversion, recipe = case.conversion, case.main.recipe
-    required = frozenset(conversion.requires)
-    recipes = [
-        recipe._replace(traits=required | {trait})
-        for trait in foreign_traits(case.registry, conversion)
-    ]
-    if required:
-        recipes.append(recipe._replace(traits=frozenset()))
-    others = sorted(conversion.source.holds(recipe.device) - conversion.dtypes)
-    recipes += [recipe._replace(dtype=dtype) for dtype in others[:3]]
-    ndims, possible = conversion.ndims, case.registry.formats[case.truth.hub].ndims
-    if ndims is not None:
-        axes = next(axes for axes in count() if axes not in ndims)
-        if possible is None or axes in possible:  # no sample has more axes
-            recipes.append(recipe._replace(shape=(1,) * axes))
-    return recipes
 
 
 @check(

@@ -287,12 +287,6 @@ def handed_over(registry: Registry, format_: Format) -> list[str]:
     return [trait for trait in source.samples.variants if trait in traits.intersection(*takes)]
 
 
-def foreign_traits(registry: Registry, conversion: ResolvedConversion) -> list[str]:
-    """Return the traits that samples can have and the conversion does not take."""
-    variants = variants_of(registry, conversion.source)
-    return [trait for trait in variants if trait not in conversion.takes]
-
-
 def _taken_over(interop: Interop, recipe: Recipe) -> Value | None:
     """Return a sample over memory that a NumPy array has laid out; None if that is plain."""
     import numpy as np
