@@ -69,9 +69,9 @@ class _Made(NamedTuple):
 
 def answers(case: FormatCase) -> Iterator[str]:
     """Yield what is wrong with unpacking, packing, and what others make of the arrays."""
+    recipe, value = case.plain()  # without which nothing can be tried here
     if case.format.layout in SPARSE:
         yield from problems(case)
-    recipe, value = case.plain()
     empty = [recipe._replace(density=0.0)] * case.format.is_sparse
     for packed in (value, *map(case.sample, empty)):
         yield _problem_of_packing(case, packed)

@@ -100,8 +100,13 @@ class Memory:
                 return None
             with _zeroed(extents) as is_changed:
                 after = self._truth.read(other)
-            if is_changed:
-                return after is None or not same(before.array, after.array)
+                is_shown = after is None or not same(before.array, after.array)
+                zeroed = None if is_shown else self._truth.read(written)
+            whole = None if zeroed is None else self._truth.read(written)
+            # What does not show in the value itself, as below a mask, tells nothing.
+            is_hidden = zeroed and whole and same(zeroed.array, whole.array)
+            if is_changed and not is_hidden:
+                return is_shown
         return None
 
     def can_fill(self, spec: Spec) -> bool:
