@@ -30,6 +30,19 @@ def nulled(dtype: str) -> pl.Series:
 # ------------------------------------------------------------------ Series
 
 
+@pytest.mark.parametrize("target", ["numpy", "torch", "jax"])
+@together("make", [pl.Series, lambda decimals: pl.DataFrame({"a": decimals})])
+def test_decimals_are_written_once_on_their_way_out(make, target):
+    """The array that is made of them is new, so that no other copy is needed before it is shared."""
+    value = make(pl.Series(["1.5", "2.25"]).cast(pl.Decimal(5, 2)))
+    plan = interop.plan(value, to=target, dtype="float32")
+    copies = [step.label for step in plan.steps if "copy" in step.effects]
+    assert len(copies) == (2 if target == "jax" else 1)
+    result = np.asarray(interop.convert(value, to=target, dtype="float32"))
+    assert result.dtype == np.float32
+    assert result.ravel().tolist() == [1.5, 2.25]
+
+
 @pytest.mark.parametrize("dtype", NUMBERS)
 def test_series_is_shared_both_ways(dtype):
     """Numbers in one chunk are shared with NumPy, read-only, and an array's memory with polars."""

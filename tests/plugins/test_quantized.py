@@ -92,6 +92,38 @@ def test_torch_and_interop_agree_to_the_last_bit(
         assert interop.plan(value, to=target).effects == {"dequantize"}
 
 
+@pytest.mark.parametrize("axis", [None, 0])
+def test_tensors_with_one_key_are_dequantized_without_a_look_at_each(
+    axis: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second tensor of a dtype and size needs no spec; what is short of memory is refused."""
+    instance, value = interop.Interop(), quantized("qint8", (5, 7), axis)
+    other, short = quantized("qint8", (7, 5), axis), quantized("qint8", (7, 5), axis)
+    short.untyped_storage().resize_(10)
+    instance.convert(value, to="numpy")
+    with pytest.raises(RefusedError):
+        instance.convert(short, to="numpy")
+    instance.convert(value, to="numpy")  # a refusal may have loaded plugins, and all is learnt anew
+    monkeypatch.setattr(instance._registry.recognition, "describe", None)
+    result = instance.convert(other, to="numpy")
+    np.testing.assert_array_equal(result, other.dequantize().numpy())
+
+
+def test_codes_in_one_memory_with_two_scales_are_two_leaves() -> None:
+    """A tree gives each of them its own numbers, also when both have one address."""
+    first = quantized("qint8", (5, 7), None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        second = torch._empty_affine_quantized([0], scale=8.0, zero_point=1, dtype=torch.qint8)
+    second.set_(first.untyped_storage(), 0, first.size(), first.stride())
+    for tree in ({"a": first, "b": second}, {"a": torch.ones(2), "b": first, "c": second}):
+        for _ in range(3):
+            result = interop.convert_tree(tree, to="numpy")
+            for name, tensor in tree.items():
+                numbers = tensor.dequantize() if tensor.is_quantized else tensor
+                np.testing.assert_array_equal(result[name], numbers.numpy())
+
+
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_scale_and_zero_point_are_kept(axis: int | None) -> None:
     """Scale and zero point survive with all their digits."""

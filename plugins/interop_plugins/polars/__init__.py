@@ -319,8 +319,9 @@ def _series_casts() -> Iterable[Conversion]:
     """Yield the casts of Series, which keep the names and the nulls."""
     kept = _CARRIED - _SCATTERED
     yield Copy(tables.copy_series, takes=kept, requires=_NOT_NUMBERS, adds=_IMMUTABLE, cost=_GATHER)
-    make = partial(Cast, tables.recast, cost=_GATHER)
     for traits in (EMPTY, _SCATTERED, _UNTYPED, _MASKED, _MASKED | _UNTYPED):
+        # Decimals take as long here as on their way to NumPy, where they are copied once.
+        make = partial(Cast, tables.recast, cost=_COLUMNS if traits >= _UNTYPED else _GATHER)
         drops = traits - _MASKED
         takes = _IMMUTABLE | (_SCATTERED if traits & _MASKED else EMPTY)
         adds = _IMMUTABLE | (_SCATTERED if traits & _MASKED else EMPTY)

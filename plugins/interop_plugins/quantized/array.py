@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -294,8 +295,8 @@ def _check_layout(scale_layout: str) -> None:
 
 def _check_bits(codes: Any, scale: Any, packed: str | None) -> None:
     """Refuse the bytes of narrow floats as scales, which are other numbers than they look."""
-    kinds = packed or str(codes.dtype)
-    if "float" in kinds and str(scale.dtype).endswith("uint8"):
+    kinds = packed or _shown(codes.dtype)
+    if "float" in kinds and _shown(scale.dtype).endswith("uint8"):
         msg = (
             f"scale is uint8, as the bits of scales of {kinds} codes are often kept; view it as "
             "what it is: float8_e8m0fnu for MXFP8 and MXFP4, float8_e4m3fn for NVFP4 "
@@ -313,6 +314,12 @@ def _check_arrays(**parts: Any) -> None:
         if not (hasattr(part, "shape") and hasattr(part, "dtype")):
             msg = f"{name}={part!r} is not an array; make it one of the framework of the codes."
             raise BadRequestError(msg)
-        if "complex" in str(part.dtype):
+        if "complex" in _shown(part.dtype):
             msg = f"{name} is {part.dtype}, but codes stand for real numbers; give its real part."
             raise BadRequestError(msg)
+
+
+@lru_cache(maxsize=64)
+def _shown(dtype: Any) -> str:
+    """Return how a dtype is shown, which takes NumPy as long as all checks together."""
+    return str(dtype)

@@ -272,6 +272,7 @@ def _quantized_format() -> Format:
             pack_seconds=2e-5,
             code_dtypes=frozenset(quantized.CODE_DTYPES),
         ),
+        advanced=Advanced(fast_key=fast_key),
         samples=Samples(variants=samples.QUANTIZED),
     )
 

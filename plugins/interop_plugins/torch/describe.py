@@ -141,14 +141,32 @@ def fast_key(value: Tensor) -> tuple[Hashable, ...] | None:
             or _forward_ad()._current_level >= 0
         ):
             return None
-    except (KeyError, RuntimeError):  # it is sparse, or inside a transform of functorch
-        return None
+    except (
+        KeyError,
+        RuntimeError,
+    ):  # it is sparse or quantized, or inside a transform of functorch
+        return _key_of_codes(value)
     # A device takes longer to hash than True.
     key = dtype, value.is_cpu or value.device, value.ndim, nbytes.bit_length() >> 1  # `size_class`
     if is_block:
         return (*key, True) if value.requires_grad else key
     gaps = _gaps(value.shape, value.stride())
     return None if "broadcast" in gaps or is_short(value) else (*key, value.requires_grad, gaps)
+
+
+def _key_of_codes(value: Tensor) -> tuple[Hashable, ...] | None:
+    """Return what tells one quantized tensor from another; None unless its codes are all there."""
+    try:
+        if (
+            not value.is_quantized
+            or not value.is_contiguous()
+            or not value.data_ptr()
+            or is_short(value)
+        ):
+            return None
+    except RuntimeError:
+        return None
+    return value.dtype, value.is_cpu or value.device, value.ndim, value.nbytes.bit_length() >> 1
 
 
 def are_plain(values: Sequence[Tensor]) -> bool:
