@@ -493,3 +493,28 @@ def test_lists_of_text_go_between_series():
         assert (there.name, there.to_list()) == ("x", rows)
         back = interop.convert(there, to="pandas")
         assert (back.name, pl.from_pandas(back).to_list()) == ("x", rows)
+
+
+@together("library", ["pandas.dataframe", "pyarrow.table"])
+def test_a_column_without_a_name_keeps_none(library):
+    """Polars, whose own call numbers columns by the name of "", gets their names."""
+    table = LIBRARIES[library]({"a": [1, 2], "": [3, 4]})
+    result = interop.convert(table, to="polars")
+    assert result.to_dict(as_series=False) == {"a": [1, 2], "": [3, 4]}
+    assert interop.convert(result, to=type(table)).shape == (2, 2)
+
+
+def test_metadata_of_a_schema_is_told_where_there_is_no_place_for_it():
+    """What only Arrow's schema says of a table counts as labels; pandas' note does not."""
+    table = pa.table({"a": [1, 2], "b": ["x", "y"]})
+    noted = pa.Table.from_pandas(pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}))
+    for to in ("polars", "pandas"):
+        for plain in (table, noted):
+            assert "drop_labels" not in interop.plan(plain, to=to).effects
+        marked = noted.replace_schema_metadata({**noted.schema.metadata, b"unit": b"m"})
+        assert "drop_labels" in interop.plan(marked, to=to).effects
+        with pytest.raises(RefusedError, match="drop_labels"):
+            interop.convert(marked, to=to, forbid="drop_labels")
+        assert interop.convert(marked, to=to).shape == (2, 2)
+    kept = interop.convert(marked, to="pyarrow.table", copy=True, forbid="drop_labels")
+    assert kept.schema.metadata == marked.schema.metadata

@@ -82,9 +82,13 @@ def _frame_of(value: Any) -> pl.DataFrame:
     import polars as pl
 
     try:
-        return pl.DataFrame(value)
+        frame = pl.DataFrame(value)
     except (pl.exceptions.PolarsError, *_REFUSALS) as error:
         raise Declined(str(error)) from error
+    names = getattr(value, "column_names", frame.columns)
+    if names != frame.columns:  # Polars numbers the columns without a name
+        frame.columns = names
+    return frame
 
 
 def from_stream(value: Any) -> pl.Series:

@@ -301,7 +301,7 @@ def _other_formats() -> Iterable[Format]:
             memory=tables.memory_of_columns,
             wrapper=Wrapper(tables.tensor_column, 1e-5),
             ndims={2},
-            labels=Labels(tables.are_named, tables.named),
+            labels=Labels(tables.are_labelled, tables.named),
             samples=Samples(make=sample),
             exports={"arrow_c_stream": DTYPES},
             advanced=Advanced(

@@ -145,9 +145,15 @@ def adopt(offer: Callable[[Any], Any], value: Any) -> pa.Table:
     return table if table is NotImplemented else from_stream(table)
 
 
-def are_named(table: Columns) -> bool:
-    """Tell whether columns have names other than their numbers; Arrow has none without."""
-    return not are_numbered(table.schema.names)
+def are_labelled(table: Columns) -> bool:
+    """Tell whether columns have names other than their numbers, or the schema more to say."""
+    return not are_numbered(table.schema.names) or _has_metadata(table)
+
+
+def _has_metadata(table: Columns) -> bool:
+    """Tell whether a schema says more than what pandas notes of its own frames."""
+    metadata = table.schema.metadata
+    return metadata is not None and not metadata.keys() <= {b"pandas"}
 
 
 def named(value: Any, like: Columns) -> Any:
@@ -168,6 +174,7 @@ def _describe_columns(name: str, table: Columns) -> Spec:
     traits |= _IMMUTABLE | _traits_of_others(others) | _kinds_of_columns(table)
     if others and len(names) > 1:
         traits |= {"several_dtypes"}
+    traits |= {"attributes"} if _has_metadata(table) else EMPTY
     location = "cpu" if table.is_cpu else device(table.column(0))
     is_one = table.num_columns == 1 and dtype in NUMBERS and not traits & {"masked"}
     traits |= _traits_of_one(table) if is_one else _SCATTERED
@@ -188,7 +195,7 @@ def fast_key(table: Columns) -> tuple[object, ...] | None:
     dtype, _ = common_dtype(frozenset(types[number][0] for number in {*ids}))
     nbytes = table.num_rows * table.num_columns * itemsize(dtype)
     size = nbytes.bit_length() >> 1  # its `size_class`
-    return frozenset(facts), are_named(table), table.schema.metadata is None, size
+    return frozenset(facts), are_labelled(table), _has_metadata(table), size
 
 
 def _traits_of_others(others: set[str]) -> frozenset[str]:
