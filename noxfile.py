@@ -28,7 +28,7 @@ def core(session: nox.Session) -> None:
 
 @nox.session
 def test(session: nox.Session) -> None:
-    """Run all tests that are not slow: six minutes."""
+    """Run all tests that are not slow: five minutes."""
     session.run(*PYTEST, *session.posargs)
 
 

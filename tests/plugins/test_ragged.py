@@ -210,6 +210,30 @@ def test_jagged_tensors_that_are_not_plain():
         interop.convert(pairs.transpose(1, 2), to="numpy", allow="pad")
 
 
+@together("lengths", [(2, 3), (3, 3)])
+@together("kind", ["jagged", "computed", "of values", "list"])
+def test_rows_in_a_graph_stay_in_it_when_they_become_dense(kind, lengths):
+    """A plan without the effect `detach` keeps the history of rows, padded or of one length."""
+    rows = [torch.ones(length) for length in lengths]
+    if kind == "list":
+        leaves = value = [row.requires_grad_() for row in rows]
+    elif kind == "of values":
+        leaves = [torch.cat(rows).requires_grad_()]
+        offsets = torch.tensor([0, lengths[0], sum(lengths)])
+        value = torch.nested.nested_tensor_from_jagged(*leaves, offsets)
+    else:
+        leaves = [torch.nested.nested_tensor(rows, layout=torch.jagged, requires_grad=True)]
+        value = leaves[0] * 1 if kind == "computed" else leaves[0]
+    plan = interop.plan(value, to="torch", allow="pad")
+    assert "detach" not in plan.effects
+    for _ in range(2):
+        dense = interop.convert(value, to="torch", allow="pad")
+        assert dense.shape == (2, 3)
+        gradients = torch.autograd.grad((2 * dense).sum(), leaves, retain_graph=True)
+        flat = [grad.values() if grad.is_nested else grad for grad in gradients]
+        assert torch.cat(flat).tolist() == [2] * sum(lengths)
+
+
 @pytest.mark.extra("awkward")
 @together("shape", [(0,), (3,), (0, 3), (2, 0), (2, 3), (2, 3, 4), (0, 3, 4), (2, 3, 0)])
 def test_awkward_arrays_that_are_blocks_are_cast_and_copied(shape):

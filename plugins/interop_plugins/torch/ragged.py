@@ -61,7 +61,8 @@ def memory(value: Tensor) -> tuple[tuple[int, int], ...]:
 def _stored(value: Tensor) -> tuple[Tensor, Tensor]:
     """Return the values of all rows and offsets that count them from the first row."""
     rows: Any = value
-    offsets, values = rows._offsets, rows._values
+    # In a graph the buffer itself is no part of it.
+    offsets, values = rows._offsets, rows.values() if rows.requires_grad else rows._values
     first, last = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
     return values[first:last], offsets - first if first else offsets
 
