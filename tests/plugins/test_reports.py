@@ -419,6 +419,14 @@ def _csr() -> Any:
     return scipy.sparse.csr_array(np.array([[1.0, 2.0], [3.0, 4.0]]))
 
 
+def _narrow_rows() -> Any:
+    dense = np.arange(1.0, 25).reshape(6, 4)
+    dense[2] = 0
+    rows = scipy.sparse.csr_array(dense)
+    assert rows.indices.dtype == np.int32
+    return interop.convert(rows, to="torch.sparse_csr")
+
+
 def _chained(csr: Any) -> Any:
     for name in ("coo", "csc", "coo", "csr"):
         csr = interop.convert(csr, to=f"torch.sparse_{name}")
@@ -819,6 +827,96 @@ REPORTS: list[tuple[str, str, Callable[[], Any], dict[str, Any], Any]] = [
         lambda: pd.Series([1, 2], dtype="Int64"),
         {"to": "numpy"},
         lambda x: (x.dtype, x.tolist()) == (np.int64, [1, 2]),
+    ),
+    (
+        "pytorch/pytorch#188023",
+        "rows walked backwards, which ended the process by way of from_dlpack",
+        lambda: np.arange(12.0).reshape(3, 4)[:, ::-1],
+        {"to": "torch"},
+        lambda x: (x.dtype, x[2].tolist()) == (torch.float64, [11, 10, 9, 8]),
+    ),
+    (
+        "pytorch/pytorch#484",
+        "a plane between others, of which all but the first row was garbage",
+        lambda: np.arange(125.0).reshape(5, 5, 5)[:, 1],
+        {"to": "torch", "copy": False},
+        lambda x: (x.shape, x[4].tolist()) == ((5, 5), [105, 106, 107, 108, 109]),
+    ),
+    (
+        "pytorch/pytorch#541",
+        "numbers in the other order of bytes, which came out tiny",
+        lambda: np.array([[1.0, 2, 3], [4, 5, 6]], ">f4"),
+        {"to": "torch"},
+        lambda x: (x.dtype, x.tolist()) == (torch.float32, [[1, 2, 3], [4, 5, 6]]),
+    ),
+    (
+        "pytorch/pytorch#22615",
+        "the other of two of C's types for one dtype",
+        lambda: np.array([1, 2], np.longlong),
+        {"to": "torch", "copy": False},
+        lambda x: (x.dtype, x.tolist()) == (torch.int64, [1, 2]),
+    ),
+    (
+        "pytorch/pytorch#26158",
+        "an array of objects that all are float16",
+        lambda: np.array([np.float16(1.5), np.float16(2)], object),
+        {"to": "torch", "dtype": "float16"},
+        lambda x: (x.dtype, x.tolist()) == (torch.float16, [1.5, 2]),
+    ),
+    (
+        "pytorch/pytorch#91007",
+        "rows compressed with narrow indices for columns, which came out of order",
+        _narrow_rows,
+        {"to": "torch.sparse_csc"},
+        lambda x: (
+            torch._validate_sparse_csc_tensor_args(
+                x.ccol_indices(), x.row_indices(), x.values(), x.shape
+            )
+            is None
+            and torch.equal(x.to_dense(), _narrow_rows().to_dense())
+        ),
+    ),
+    (
+        "pytorch/pytorch#102808",
+        "a diagonal of compressed rows, of which the last was lost",
+        lambda: scipy.sparse.csr_array((np.arange(1, 7), (np.arange(6), np.arange(6)))),
+        {"to": "torch.sparse_csr"},
+        lambda x: torch.equal(x.to_dense(), torch.diag(torch.arange(1, 7))),
+    ),
+    (
+        "numpy/numpy#17659",
+        "a column of bytes with a missing one, which is an array of objects in pandas",
+        lambda: pd.DataFrame({"col": [1, np.nan, 3]}).astype("UInt8"),
+        {"to": "numpy.ma"},
+        lambda x: (x.dtype, x.max(), x.mask.tolist()) == (np.uint8, 3, [[False], [True], [False]]),
+    ),
+    (
+        "pola-rs/polars#23579",
+        "a frame with a column of text beside that of a feature",
+        lambda: pl.DataFrame({"feature": [0], "unused_column": ["some string"]}),
+        {"to": "torch", "dtype": "float32"},
+        "unused_column",
+    ),
+    (
+        "jax-ml/jax#1865",
+        "an array of JAX for torch, in shared memory",
+        lambda: jax.numpy.arange(3.0),
+        {"to": "torch", "copy": False, "allow": "share_readonly"},
+        lambda x: (x.dtype, x.tolist()) == (torch.float32, [0, 1, 2]),
+    ),
+    (
+        "TorchIO-project/torchio#764",
+        "an image of uint16 for a tensor of floats",
+        lambda: np.full((1, 2, 2), 40000, np.uint16),
+        {"to": "torch", "dtype": "float32"},
+        lambda x: (x.dtype, x.max().item()) == (torch.float32, 40000),
+    ),
+    (
+        "aleju/imgaug#630",
+        "images turned upside down, as one batch",
+        lambda: [np.full((2, 3), n, np.uint8)[::-1, ...] for n in range(2)],
+        {"to": "torch"},
+        lambda x: (x.dtype, x.shape, x.sum().item()) == (torch.uint8, (2, 2, 3), 6),
     ),
 ]
 
