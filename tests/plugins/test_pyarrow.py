@@ -732,3 +732,16 @@ def test_a_step_that_declines_a_batch_and_its_table_is_named_once() -> None:
     (batch,) = pa.table(columns).to_batches()
     with pytest.raises(RefusedError, match=r"^gather_if_exact declined: .*\. Without it: "):
         interop.convert(batch, "numpy")
+
+
+def test_a_table_whose_columns_were_cast_tells_pandas_their_dtypes():
+    """The metadata that pandas leaves in a schema name the dtypes of the result, the index's too."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1, 2], "b": [1.5, 2.5]}, index=pandas.Index([5, 6], name="k"))
+    table = pa.Table.from_pandas(frame)
+    result = interop.convert(table, to="pyarrow.table", dtype={"integral": "float32"})
+    noted = {c["field_name"]: c["numpy_type"] for c in result.schema.pandas_metadata["columns"]}
+    assert noted == {"a": "float32", "b": "float64", "k": "float32"}
+    assert noted == {
+        field.name: str(field.type.to_pandas_dtype().__name__) for field in result.schema
+    }

@@ -16,6 +16,7 @@ import interop
 from interop.errors import BadRequestError, Declined, RefusedError
 from interop_plugins.tensorflow import dense, describe, sparse
 from tests.cases import together
+from tests.inside import format_named
 from tests.plugins.immutable import framework
 from tests.plugins.promises import (
     is_kept,
@@ -391,6 +392,14 @@ def test_strings(in_subprocess):
         print("alive")
     """
     assert in_subprocess(program, TF_CPP_MIN_LOG_LEVEL="3").split() == ["alive"]
+
+
+@together("name", sorted(describe.DTYPES - describe.unsupported_now()))
+def test_a_tensor_tells_where_it_lies(name):
+    """Of every dtype, the address and the bytes are those that NumPy sees, or a copy would count as shared."""
+    value = tf.constant(numbers(name, (3, 4)))
+    array = interop.convert(value, to="numpy")
+    assert format_named("tensorflow").memory(value) == ((start(array), array.nbytes),)
 
 
 @pytest.mark.slow
