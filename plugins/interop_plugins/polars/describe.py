@@ -258,7 +258,7 @@ def frame_fast_key(frame: pl.DataFrame | pl.LazyFrame) -> tuple[object, ...] | N
     rows, columns = frame.shape
     is_block = rows > 1 and columns > 1 and _is_one_block(frame)
     # The columns of a block are like the first, without nulls.
-    facts = {(name_of(frame.dtypes[0]), True, False)} if is_block else _facts(frame)
+    facts = {(name_of(frame.to_series().dtype), True, False)} if is_block else _facts(frame)
     names = {name for name, *_ in facts}
     is_plain = len(names) > 1 or all(
         name in SHARED_NAMES or name.startswith("Decimal") for name in names
