@@ -181,8 +181,27 @@ def interop_declarations() -> Iterable[Declaration]:
         *_masks(),
         *_vectors_to_arrow(),
         *list_columns("pandas.rows", tables.from_arrow, dtypes=_NUMBERS - COMPLEX),
+        *_objects_with_gaps(),
         *elements.conversions(),
     ]
+
+
+def _objects_with_gaps() -> Iterable[Conversion]:
+    """Yield the conversions of objects that are lists, where some of them or some elements lack."""
+    taken = _OF_ROWS - {"immutable", "readonly", "unaligned"}
+    make = partial(Conversion, "pandas.rows", takes=taken, effects=COPY, cost=_COLUMNS)
+    for odd in ("null_rows", "masked"):
+        yield make("pyarrow.list", describe.rows_of, requires={odd}, adds={"immutable"})
+    make = partial(make, takes={"bits"}, requires=_MASKED)
+    yield make("numpy.ma", tables.rows_to_masked, drops={"bits"})
+    yield make(
+        "numpy",
+        tables.fill_rows,
+        drops=_MASKED | {"bits"},
+        effects=COPY | {"drop_mask"},
+        changes=DTYPE,
+        result=Result(dtypes=_NUMBERS),
+    )
 
 
 def _formats() -> Iterable[Format]:

@@ -25,7 +25,7 @@ from interop.kit import (
     memory_traits,
     words_of_columns,
 )
-from interop.plugin import DTYPES, Spec, itemsize
+from interop.plugin import DTYPES, MEMORY_TRAITS, Spec, itemsize
 
 from . import labels
 
@@ -160,6 +160,8 @@ def _describe_rows(array: Storage) -> Spec | None:
         return None
     if spec is None or spec.dtype not in DTYPES or spec.wrapped or spec.traits & _DEEPER:
         return None
+    if _is_of_objects(array) and not isinstance(rows, list):  # which Arrow gets in a copy
+        return spec._replace(format="pandas.rows", traits=spec.traits - MEMORY_TRAITS)
     return spec._replace(format="pandas.rows", wrapped=spec.format)
 
 
