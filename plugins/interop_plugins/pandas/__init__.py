@@ -20,6 +20,7 @@ from interop.kit import (
     DTYPE,
     EMPTY,
     INTEGERS,
+    NATIVE,
     REALS,
     ROW_TRAITS,
     SEVERAL_DTYPES,
@@ -29,7 +30,6 @@ from interop.kit import (
 from interop.plugin import (
     COLUMN_TRAITS,
     DTYPES,
-    MEMORY_TRAITS,
     Cast,
     CastColumns,
     Conversion,
@@ -101,11 +101,11 @@ _NULL_ROWS = (
 )
 
 #: The traits of NumPy's memory that pandas can compute with.
-_COMPUTABLE = MEMORY_TRAITS - {"byteswapped", "unaligned"}
+_COMPUTABLE = NATIVE - {"unaligned"}
 _CARRIED = _COMPUTABLE | LAYOUT | _MASKED | _SCATTERED | _UNTYPED | _ZERO_FILLED
 
 #: The traits that a copy takes: all that numbers may have.
-_COPIED = (MEMORY_TRAITS - {"byteswapped"}) | _MASKED | _SCATTERED | _SEVERAL | UNKNOWN_DTYPE
+_COPIED = NATIVE | _MASKED | _SCATTERED | _SEVERAL | UNKNOWN_DTYPE
 _COPIED |= _ZERO_FILLED
 
 #: The cost of writing numbers once. It is the same for every dtype, so that no route out of pandas

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import Declined
-from interop.kit import COPY, INTEGERS, REALS, array_columns
-from interop.plugin import MEMORY_TRAITS, Conversion, Cost
+from interop.kit import COPY, INTEGERS, NATIVE, REALS, array_columns
+from interop.plugin import Conversion, Cost
 
 from .arrays import nullable
 from .describe import LAYOUT
@@ -38,7 +38,7 @@ def conversions() -> Iterable[Conversion]:
         held=(INTEGERS | REALS | {"bool"}) - {"float16"},
         dates=_DATES | _LONG_DATES,
         shared=_DATES,
-        shareable=MEMORY_TRAITS - {"byteswapped", "unaligned"},
+        shareable=NATIVE - {"unaligned"},
         bits={"block_columns", "byte_columns"},
         kinds={"block_columns", "second_columns", "large_text_columns", "object_columns"},
         cost=Cost(2e-3),

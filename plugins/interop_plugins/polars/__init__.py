@@ -13,10 +13,17 @@ from collections.abc import Iterable
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 
-from interop.kit import COPY, EMPTY, ROW_TRAITS, SEVERAL_DTYPES, column_formats, list_columns
+from interop.kit import (
+    COPY,
+    EMPTY,
+    NATIVE,
+    ROW_TRAITS,
+    SEVERAL_DTYPES,
+    column_formats,
+    list_columns,
+)
 from interop.plugin import (
     COLUMN_TRAITS,
-    MEMORY_TRAITS,
     Cast,
     CastColumns,
     Conversion,
@@ -304,7 +311,7 @@ def _from_numpy() -> Iterable[Conversion]:
     make = partial(Conversion, "numpy", adds=_IMMUTABLE)
     shareable = frozenset({"readonly", "immutable"})
     yield make("polars.series", dense.to_series, dtypes=SHARED, takes=shareable, cost=Cost(1.1e-5))
-    copy = partial(make, takes=MEMORY_TRAITS - {"byteswapped"}, effects=COPY)
+    copy = partial(make, takes=NATIVE, effects=COPY)
     yield copy(
         "polars.series",
         dense.to_series,
