@@ -243,7 +243,12 @@ def call_lesson(
         return None
     if plan._fills_host and _most_bytes(plan.steps, spec) >= SMALL:
         return None
-    key = source.fast_key(x)
+    try:
+        key = source.fast_key(x)
+    except BaseException as error:
+        if is_signal(error):
+            raise
+        return None  # the value was converted: an error of its key is none of the call
     if key is None or (learnt is not None and (key in learnt.by_key or key in learnt.away)):
         return None
     call = _call(plan.steps)

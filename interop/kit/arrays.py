@@ -203,7 +203,7 @@ def dtype_name(dtype: Any) -> str:
 def _new_name(dtype: Any) -> str:
     name = (
         str(dtype)
-        if dtype.names or dtype.kind in "SUTV"
+        if dtype.names or dtype.char in "SUTV"
         else _LONG.get(dtype.num) or str(dtype.name)
     )
     if name in DTYPES:  # of records, dates and texts there may be any number
