@@ -263,7 +263,7 @@ def list_columns(
 ) -> Iterator[Conversion]:
     """Yield the conversions of lists that export an Arrow stream: their name and nulls stay.
 
-    Lists of one length without nulls are arrays, and are converted as these.
+    What comes out depends on no length of rows: lists of one length are lists as well.
 
     Parameters
     ----------
@@ -281,13 +281,12 @@ def list_columns(
     name = f"lists_to_{target.partition('.')[0]}"
     drops = frozenset({"scattered", "chunked", "lists", "bits", "deep", "readonly"}) - adds
     make = partial(Conversion, "arrow_c_array", target, read, dtypes=dtypes, adds=adds, cost=cost)
-    for odd in ("nested", "null_rows", "masked"):
-        share = make(takes=takes, requires={odd, "immutable"}, drops=drops, checked=True, name=name)
-        yield share._replace(shares=True)
-        # The objects of a list are not immutable, and are written one by one.
-        taken, gone = takes - _LOCKS | {"weak"}, drops | {"weak"}
-        copy = share._replace(takes=taken, requires={odd}, drops=gone, effects=COPY)
-        yield copy._replace(cost=OBJECTS, name=f"objects_{name}")
+    share = make(takes=takes, requires={"immutable"}, drops=drops, checked=True, name=name)
+    yield share._replace(shares=True)
+    # The objects of a list are not immutable, and are written one by one.
+    taken, gone = takes - _LOCKS | {"weak"}, drops | {"weak"}
+    copy = share._replace(takes=taken, requires=EMPTY, drops=gone, effects=COPY)
+    yield copy._replace(cost=OBJECTS, name=f"objects_{name}")
 
 
 def kinds_of_column(column: Value) -> frozenset[str]:
