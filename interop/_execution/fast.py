@@ -246,9 +246,9 @@ def call_lesson(
     try:
         key = source.fast_key(x)
     except BaseException as error:
-        if is_signal(error):
+        if learnt is None or is_signal(error):
             raise
-        return None  # the value was converted: an error of its key is none of the call
+        return None  # others of its type have keys, and it was converted by its plan
     if key is None or (learnt is not None and (key in learnt.by_key or key in learnt.away)):
         return None
     call = _call(plan.steps)

@@ -258,12 +258,11 @@ def list_columns(
     read: Callable[[Any], Any],
     *,
     dtypes: Set[str],
+    only: Set[str] = EMPTY,
     adds: Set[str] = EMPTY,
     cost: Cost = SHARE_COLUMNS,
 ) -> Iterator[Conversion]:
     """Yield the conversions of lists that export an Arrow stream: their name and nulls stay.
-
-    What comes out depends on no length of rows: lists of one length are lists as well.
 
     Parameters
     ----------
@@ -273,6 +272,9 @@ def list_columns(
         ``read(value)`` returns the column of a value that exports an Arrow stream.
     dtypes : set of str
         The dtypes of numbers in its lists.
+    only : set of str
+        The traits of which its lists have one, where others arrive in another way; by default it
+        takes all lists.
     adds : set of str
         The traits of all results, such as ``immutable``.
     cost : Cost
@@ -281,12 +283,13 @@ def list_columns(
     name = f"lists_to_{target.partition('.')[0]}"
     drops = frozenset({"scattered", "chunked", "lists", "bits", "deep", "readonly"}) - adds
     make = partial(Conversion, "arrow_c_array", target, read, dtypes=dtypes, adds=adds, cost=cost)
-    share = make(takes=takes, requires={"immutable"}, drops=drops, checked=True, name=name)
-    yield share._replace(shares=True)
-    # The objects of a list are not immutable, and are written one by one.
-    taken, gone = takes - _LOCKS | {"weak"}, drops | {"weak"}
-    copy = share._replace(takes=taken, requires=EMPTY, drops=gone, effects=COPY)
-    yield copy._replace(cost=OBJECTS, name=f"objects_{name}")
+    for traits in [frozenset({trait}) for trait in sorted(only)] or [EMPTY]:
+        share = make(takes=takes, requires=traits | {"immutable"}, drops=drops, checked=True)
+        yield share._replace(name=name, shares=True)
+        # The objects of a list are not immutable, and are written one by one.
+        taken, gone = takes - _LOCKS | {"weak"}, drops | {"weak"}
+        copy = share._replace(takes=taken, requires=traits, drops=gone, effects=COPY)
+        yield copy._replace(cost=OBJECTS, name=f"objects_{name}")
 
 
 def kinds_of_column(column: Value) -> frozenset[str]:

@@ -247,7 +247,9 @@ class Unwilling(float):
 
 def test_elements_that_refuse():
     """An element that will not become a number is reported with its own words."""
-    with pytest.raises(BadRequestError, match=r"\(not today\); put a number in the place of what raises it"):
+    with pytest.raises(
+        BadRequestError, match=r"\(not today\); put a number in the place of what raises it"
+    ):
         interop.convert([1.0, Unwilling(2)], to="numpy")
 
 

@@ -64,7 +64,8 @@ def _dense(value: Any) -> np.ndarray:
     for method in ("toarray", "todense"):
         if hasattr(value, method):
             return np.asarray(getattr(value, method)())
-    return np.asarray(read(value))
+    array = np.asarray(read(value))
+    return np.stack([*array]) if array.dtype == object else array
 
 
 CAST = {"dtype": "int32"}

@@ -133,7 +133,13 @@ def interop_declarations() -> Iterable[Declaration]:
         *_views(),
         *_from_numpy(),
         *_lists(),
-        *list_columns("polars.list", tables.lists_from_stream, dtypes=_DTYPES, adds=_IMMUTABLE),
+        *list_columns(
+            "polars.list",
+            tables.lists_from_stream,
+            dtypes=_DTYPES,
+            only={"nested", "null_rows", "masked"},
+            adds=_IMMUTABLE,
+        ),
         *_series_of_arrow(),
         *elements.conversions(),
     ]
