@@ -174,26 +174,17 @@ UNTRIED: dict[str, set[str]] = {
                 "gather_if_exact if mixed",
             )
         ),
-        *(
-            "refusals of sheets → sheets: copy_table",
-            "refusals of sheets.series → sheets.series: cast",
-        ),
-        "refusals of sheets.series → sheets.series: copy",
         "source of sheets.series → numpy.ma: vector_with_nulls if masked",
         "lifetime of sheets.series → numpy.ma: vector_with_nulls if masked",
         "source of sheets.series → numpy: fill_series_nulls if masked",
         # A handle is read before all else, and is then no handle any more.
         *("describe of format handles", "copy of format handles"),
         *("wrapper of format handles", "extent of format handles"),
-        # Views of one step are no copies.
-        "copy of tensors → tensors: detach if grad",
-        "copy of grid → grid: drop_grid_mask if masked",
     },
     "sparse-lazy-and-device-arrays.md": {
         # The layout is its own, so that no other format shows what lies there.
-        *("variants of format runs", "refusals of runs → numpy: expand"),
+        "variants of format runs",
         "copy of format later",  # there is no memory before it is computed
-        "copy of later → numpy: compute",
     },
 }
 

@@ -180,10 +180,14 @@ def interop_declarations() -> Iterable[Declaration]:
         *_from_numpy(),
         *_masks(),
         *_vectors_to_arrow(),
-        *list_columns("pandas.rows", tables.from_arrow, dtypes=_NUMBERS - COMPLEX),
+        *_lists(dtypes=_NUMBERS - COMPLEX - {"bool"}),
+        *_lists(dtypes={"bool"}, adds={"bits"}),
         *_objects_with_gaps(),
         *elements.conversions(),
     ]
+
+
+_lists = partial(list_columns, "pandas.rows", tables.from_arrow)
 
 
 def _objects_with_gaps() -> Iterable[Conversion]:
