@@ -181,7 +181,10 @@ def interop_declarations() -> Iterable[Declaration]:
         *_masks(),
         *_vectors_to_arrow(),
         *_lists(dtypes=_NUMBERS - COMPLEX - {"bool"}),
-        *_lists(dtypes={"bool"}, adds={"bits"}),
+        *(
+            step._replace(name=step.name.replace("lists", "bools"))
+            for step in _lists(dtypes={"bool"}, adds={"bits"})
+        ),
         *_objects_with_gaps(),
         *elements.conversions(),
     ]
