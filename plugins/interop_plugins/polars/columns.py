@@ -77,8 +77,11 @@ def _decimals(frame: pl.DataFrame, dtype: np.dtype[Any]) -> Array | None:
     scale = scales.pop()
     if scales or scale is None:
         return None
+    physical = frame.select(pl.all().to_physical())
+    if any(isinstance(own, pl.Decimal) for own in physical.dtypes):  # older versions show no digits
+        return None
     # polars cannot show NumPy its integers of 128 bits.
-    few = frame.select(pl.all().to_physical().cast(pl.Int64, strict=False))
+    few = physical.select(pl.all().cast(pl.Int64, strict=False))
     gaps = _null_count(frame)
     if _null_count(few) != gaps:
         return None
