@@ -287,7 +287,8 @@ class Recognition:
             format_ = self._search(type_)
             if format_ is not None:
                 return recognised.keep(type_, format_)
-            frameworks = dict.fromkeys(f.framework for f in self.formats.values())
+            # What needs no package is no library that values have methods for.
+            frameworks = dict.fromkeys(f.framework for f in self.formats.values() if f.requires)
             reason = why_unknown(type_, self.hint(type_), frameworks)
             unknown.keep(type_, (modules, reason))
         raise UnknownValueError(reason)
