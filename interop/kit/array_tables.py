@@ -9,13 +9,12 @@ from interop._model.conversion import Conversion, Cost
 from interop._model.spec import MEMORY_TRAITS
 from interop._model.typing import Value
 
-from .arrays import COPY, EMPTY
+from .arrays import COPY, EMPTY, TEXTS
 from .cast_errors import text_elements
 from .reference import Reference, referred
 
 _MASKED, _NOT_NUMBERS = frozenset({"masked"}), frozenset({"not_numbers"})
 #: The dtypes of NumPy's that are text or bytes.
-_TEXTS = frozenset({"<U", ">U", "|S", "StringDType("})
 
 
 def array_columns(
@@ -78,14 +77,14 @@ def array_columns(
     if shared:
         view = partial(vector, elements, dtypes=shared, takes=shareable, effects=EMPTY)
         yield view(cost=Cost(1e-5), name="share_dates")
-    yield vector(written, dtypes=dates | _TEXTS, name=f"elements_to_{library}")
+    yield vector(written, dtypes=dates | TEXTS, name=f"elements_to_{library}")
     objects = partial(_of_objects, texts)
     takes, name = memory | _NOT_NUMBERS, f"objects_to_{library}"
     yield vector(objects, dtypes={"object$"}, takes=takes, name=name)
     frame = partial(make, table, ndims={2})
     tabled = partial(_tabled, written, columns)
     adds_kinds, name = adds | _NOT_NUMBERS | kinds, f"elements_to_{library}_columns"
-    yield frame(tabled, dtypes=dates | _TEXTS, adds=adds_kinds, name=name)
+    yield frame(tabled, dtypes=dates | TEXTS, adds=adds_kinds, name=name)
     columns_of = partial(_table_of_numbers, numbers, columns)
     frame = partial(frame, columns_of, takes=memory - {"byteswapped"}, cost=cost)
     apart = adds | bits | {"scattered"}

@@ -34,6 +34,9 @@ DTYPE, DEVICE = frozenset({"dtype"}), frozenset({"device"})
 #: The host, as a set of device types.
 CPU = frozenset({"cpu"})
 
+#: The beginnings of NumPy's names of dtypes of text.
+TEXTS = frozenset({"<U", ">U", "|S", "StringDType("})
+
 #: The dtypes that nearly every framework holds.
 INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 REALS = frozenset({"float16", "float32", "float64"})

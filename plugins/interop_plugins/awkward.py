@@ -381,8 +381,7 @@ def interop_declarations() -> Iterable[Declaration]:
         effects=COPY | {"drop_mask"},
         cost=Cost(6e-5, 1e9),
     )
-    takes = NATIVE
-    yield Conversion("numpy", "awkward", from_numpy, takes=takes, cost=Cost(2e-5))
+    yield Conversion("numpy", "awkward", from_numpy, takes=NATIVE, cost=Cost(2e-5))
     make = partial(Conversion, "awkward", "numpy", cost=Cost(5e-5, 1e9))
     make = partial(make, takes=_HYBRID)
     yield make(regular, drops=_HYBRID, cost=Cost(1.5e-5), name="regular_rows")

@@ -23,6 +23,7 @@ from interop.kit import (
     INTEGERS,
     NATIVE,
     REALS,
+    TEXTS,
     CastErrors,
     dtype_name,
     real_part,
@@ -72,9 +73,7 @@ _WRAPPED = {
     "dask": ("cpu", EMPTY),
     "sparse.coo": ("cpu", _FILL_VALUE | {"readonly", "immutable"}),
 }
-#: The names of NumPy's dtypes of dates, and their beginnings of those of text. xarray turns the
-#: longer units into seconds.
-_TEXTS = frozenset({"<U", ">U", "|S", "StringDType("})
+#: The names of NumPy's dtypes of dates. xarray turns the longer units into seconds.
 _DATES = frozenset(
     f"{kind}64[{unit}]$" for kind in ("datetime", "timedelta") for unit in ("s", "ms", "us", "ns")
 )
@@ -317,7 +316,7 @@ def _formats() -> Iterable[Format]:
 def _copies_of_elements() -> Iterable[Conversion]:
     """Yield the copies of text, dates and objects."""
     make = partial(Copy, copy_elements, takes=MEMORY_TRAITS, cost=Cost(3e-5, 2e9))
-    yield make(dtypes=_TEXTS | _DATES | _LONG_DATES)
+    yield make(dtypes=TEXTS | _DATES | _LONG_DATES)
     yield make(requires={"not_numbers"})
 
 
@@ -336,16 +335,15 @@ def _wrap_cast_and_load(name: str, wrap: Callable[[AnyArray], Labelled]) -> Iter
     for wrapped, (device, traits) in _WRAPPED.items():
         yield Conversion(wrapped, name, wrap, devices={device}, takes=traits, cost=Cost(1e-5))
     elements = partial(Conversion, "numpy", name, wrap, cost=Cost(1e-5))
-    yield elements(dtypes=_TEXTS, takes=MEMORY_TRAITS, name="wrap_texts")
+    yield elements(dtypes=TEXTS, takes=MEMORY_TRAITS, name="wrap_texts")
     yield elements(dtypes=_DATES, takes={"readonly", "immutable"}, name="wrap_dates")
     gaps = frozenset({"noncontiguous"})  # which xarray, or pandas for it, does not keep
-    taken = NATIVE
     yield elements(
-        dtypes=_DATES, takes=taken, requires=gaps, effects=COPY, name="wrap_scattered_dates"
+        dtypes=_DATES, takes=NATIVE, requires=gaps, effects=COPY, name="wrap_scattered_dates"
     )
     yield elements(
         dtypes=_LONG_DATES,
-        takes=taken,
+        takes=NATIVE,
         adds={"not_numbers"},
         effects=COPY,
         name="wrap_dates_in_seconds",

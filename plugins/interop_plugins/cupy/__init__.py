@@ -244,9 +244,8 @@ def _hand_offs() -> Iterable[Conversion]:
 
 def _transfers() -> Iterable[Conversion]:
     """Yield the moves from the host and to it. Their costs were measured with one H200."""
-    takes = NATIVE
     upload = partial(transfer, "numpy", "cupy", from_numpy, CPU, _ON_DEVICE, stream=True)
-    yield upload(takes=takes, into=fill_from_numpy, batch=all_from_numpy)
+    yield upload(takes=NATIVE, into=fill_from_numpy, batch=all_from_numpy)
     download = partial(transfer, "cupy", "numpy", devices=_ON_DEVICE, takes=STRIDED, stream=True)
     yield download(to_numpy, to=CPU, into=fetch_into, batch=all_to_numpy)
     yield download(to_page_locked, to={"cuda_host"}, cost=_LOCKED)

@@ -17,7 +17,7 @@ from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from interop.kit import COMPLEX, COPY, CPU, DEVICE, EMPTY, INTEGERS, NATIVE
+from interop.kit import COMPLEX, COPY, CPU, DEVICE, EMPTY, INTEGERS, NATIVE, TEXTS
 from interop.plugin import (
     DTYPES,
     MEMORY_TRAITS,
@@ -48,7 +48,7 @@ _CUPY = _SPARSE - _LONG | {"float16", "bfloat16"}
 _FLOAT8 = {f"float8_{name}" for name in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")}
 
 #: The beginnings of the names of dtypes of text, dates and objects, which only NumPy's chunks have.
-_ELEMENTS = frozenset({"<U", ">U", "|S", "StringDType(", "datetime64[", "timedelta64[", "object$"})
+_ELEMENTS = TEXTS | {"datetime64[", "timedelta64[", "object$"}
 #: The formats that chunks may have, and the dtypes of these formats.
 _CHUNK_DTYPES: dict[str, frozenset[str]] = {
     # Every chunk starts as a NumPy array, and NumPy has no complex32.

@@ -320,8 +320,7 @@ def _others_to_jax() -> Iterator[Conversion]:
         cost=Cost(4e-5, 1.3e10),
         fast_path=dense.from_torch_fast_path,
     )
-    takes = NATIVE
-    yield transfer("numpy", "jax", dense.upload, CPU, _ACCELERATORS, takes=takes, adds=_IMMUTABLE)
+    yield transfer("numpy", "jax", dense.upload, CPU, _ACCELERATORS, takes=NATIVE, adds=_IMMUTABLE)
     yield Conversion(
         "python.arrays",
         "jax",

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from interop.kit import EMPTY, NATIVE, STRIDED, address
+from interop.kit import EMPTY, NATIVE, STRIDED, TEXTS, address
 from interop.plugin import (
     DTYPES,
     Cast,
@@ -65,9 +65,7 @@ if TYPE_CHECKING:
 _SWAPPED = frozenset({"byteswapped"})
 _ORDERS, _C_OR_F = frozenset("CFK"), frozenset("CF")
 #: The beginnings of the names of dtypes of text, of dates and of records.
-_ELEMENTS = frozenset(
-    {"<U", ">U", "|S", "StringDType(", "datetime64[", "timedelta64[", "[(", "{'", "|V"}
-)
+_ELEMENTS = TEXTS | {"datetime64[", "timedelta64[", "[(", "{'", "|V"}
 _NOT_NUMBERS = frozenset({"not_numbers"})
 _UNTYPED, _MASKED = frozenset({"untyped"}), frozenset({"masked"})
 #: The traits of arrays of a class to which others have added attributes, such as a unit.

@@ -180,17 +180,18 @@ def interop_declarations() -> Iterable[Declaration]:
         *_from_numpy(),
         *_masks(),
         *_vectors_to_arrow(),
-        *_lists(dtypes=_NUMBERS - COMPLEX - {"bool"}),
-        *(
-            step._replace(name=step.name.replace("lists", "bools"))
-            for step in _lists(dtypes={"bool"}, adds={"bits"})
-        ),
+        *_lists(),
         *_objects_with_gaps(),
         *elements.conversions(),
     ]
 
 
-_lists = partial(list_columns, "pandas.rows", tables.from_arrow)
+def _lists() -> Iterable[Conversion]:
+    """Yield the conversions of lists, and by themselves those of truth values, which are bits."""
+    make = partial(list_columns, "pandas.rows", tables.from_arrow)
+    yield from make(dtypes=_NUMBERS - COMPLEX - {"bool"})
+    for step in make(dtypes={"bool"}, adds={"bits"}):
+        yield step._replace(name=step.name.replace("lists", "bools"))
 
 
 def _objects_with_gaps() -> Iterable[Conversion]:

@@ -181,9 +181,9 @@ def _rows_in(array: Storage) -> Rows | None:
     # What stands for a missing object is an object of one of three types.
     has_gaps = not {float, NoneType, type(pd.NA)}.isdisjoint({*map(type, rows)})
     if has_gaps and any(map(_is_missing, rows)):
-        return with_nulls(rows)
+        return _with_nulls(rows)
     lists = (row for row in rows if isinstance(row, (list, tuple)))
-    return with_nulls(rows) if NoneType in {*map(type, chain.from_iterable(lists))} else rows
+    return _with_nulls(rows) if NoneType in {*map(type, chain.from_iterable(lists))} else rows
 
 
 def _is_of_objects(array: Storage) -> bool:
@@ -200,7 +200,7 @@ def _is_missing(element: object) -> bool:
     return element is None or element is pd.NA or (isinstance(element, float) and isnan(element))
 
 
-def with_nulls(rows: list[Any]) -> pa.Array | None:
+def _with_nulls(rows: list[Any]) -> pa.Array | None:
     """Return rows as an Arrow array, in which those that are missing are null, if it takes them.
 
     NaN in a row is a number.

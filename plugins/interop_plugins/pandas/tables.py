@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import interop
 from interop.errors import InteropError, RefusedError
-from interop.kit import null_number
 from interop.plugin import Declined
 
 from .arrays import nullable
@@ -330,24 +329,12 @@ def to_masked(vector: Vector) -> np.ma.MaskedArray[Any, Any]:
 
 def rows_to_masked(vector: Vector) -> np.ma.MaskedArray[Any, Any]:
     """Return objects that are lists of one length as an array of two axes, with None masked."""
-    import numpy as np
-
-    rows: Any = rows_of(vector)
-    elements = rows.flatten()
-    numbers = elements.fill_null(elements.type.to_pandas_dtype()(0)).to_numpy(zero_copy_only=False)
-    mask = elements.is_null().to_numpy(zero_copy_only=False)
-    shape = len(rows), -1
-    return np.ma.MaskedArray(numbers.reshape(shape), mask=mask.reshape(shape))
+    return interop.convert(rows_of(vector), to="numpy.ma")
 
 
-def fill_rows(vector: Vector, *, dtype: str) -> Array:
+def fill_rows(vector: Vector, *, dtype: Any) -> Array:
     """Return objects that are lists of one length in a dtype, with NaN or 0 for None."""
-    import numpy as np
-
-    masked = rows_to_masked(vector)
-    with np.errstate(invalid="ignore", over="ignore"):  # the caller asked for what becomes of them
-        filled: Array = np.ma.getdata(masked).astype(dtype)
-    filled[np.ma.getmaskarray(masked)] = null_number(filled.dtype)
+    filled: Array = interop.convert(rows_of(vector), to="numpy", dtype=dtype, allow="drop_mask")
     return filled
 
 

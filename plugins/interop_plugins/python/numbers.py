@@ -394,8 +394,8 @@ def numpy_fast_path(
             leaves, shape = _opened(value)
         if not leaves:
             return NotImplemented
-        kind = type(leaves[0])
-        if kind not in NUMBERS or [*map(type, leaves)].count(kind) < len(leaves):
+        kind = _kind_of(leaves)
+        if kind not in NUMBERS:
             return NotImplemented
         key = kind if dtype is None else (kind, dtype)
         array = (_readers.get(key) or _reader(key))(leaves)

@@ -141,10 +141,7 @@ def fast_key(value: Tensor) -> tuple[Hashable, ...] | None:
             or _forward_ad()._current_level >= 0
         ):
             return None
-    except (
-        KeyError,
-        RuntimeError,
-    ):  # it is sparse or quantized, or inside a transform of functorch
+    except (KeyError, RuntimeError):  # it is sparse, of codes, or inside a transform of functorch
         return _key_of_codes(value)
     # A device takes longer to hash than True.
     key = dtype, value.is_cpu or value.device, value.ndim, nbytes.bit_length() >> 1  # `size_class`
