@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from interop import Interop
-from interop.errors import PluginError, RefusedError
+from interop.errors import RefusedError
 from interop.kit import wrapper_format
 from interop.testing import check
 from tests.kit.library import Quantity
@@ -142,12 +142,3 @@ def test_pint_in_ten_lines(loaded: Interop) -> None:
     assert doubled.units == length.units
     assert doubled.magnitude.tolist() == [2.0, 4.0]
     assert loaded.convert(numbers, to="pint").unitless
-
-
-def test_text_is_not_taken_for_formats() -> None:
-    """Its letters would be, and nothing would lead to the wrapper."""
-    fields: Any = {"unwrap": "magnitude", "rewrap": print, "labelled": "units"}
-    with pytest.raises(PluginError, match=r"wraps='numpy' is text; write wraps=\{'numpy'\}"):
-        wrapper_format("units:Quantity", wraps="numpy", **fields)
-    with pytest.raises(PluginError, match="wraps is empty, so that no value could be converted"):
-        wrapper_format("units:Quantity", wraps=set(), **fields)

@@ -193,7 +193,7 @@ def test_registering_at_run_time_replaces_nobody_unless_it_says_so(empty: Intero
     registry: Registry = empty._registry
     registry.register([toy("a"), toy("b"), view("a", "b")], ZZZ)
     other = copy("a", "b", dtypes={"float32"})
-    with pytest.raises(ConflictError, match=r"a → b.*zzz 1.*run time.*that of zzz 1.*{'zzz'}"):
+    with pytest.raises(ConflictError):
         empty.register(other)
     assert len(empty.conversions()) == 1
     empty.register(copy("a", "b", replaces={"zzz"}))

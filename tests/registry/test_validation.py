@@ -9,151 +9,19 @@ from typing import Any
 import pytest
 
 import interop
-from interop import Conversion, Cost, DtypeNames, Format, Interop
+from interop import Conversion, Format, Interop
 from interop._model.provenance import OWN
 from interop._model.unary import within
 from interop._registry import plugins as discovery
 from interop._registry.validation import frozen, validated
-from interop.plugin import Components, Copy, Limits, Result, Wrapper
-from interop.plugin.advanced import NoTrace
+from interop.plugin import Components, Limits, Result
 from interop.testing._plugin import contradiction
-from tests.cases import together
-
-
-@pytest.mark.parametrize(
-    ("declaration", "message"),
-    [
-        ("nonsense", "'nonsense', which is not a declaration"),
-        ({n: n for n in range(300)}, r"\{0: 0, .*….*299\}, which is not"),
-        (Format("a", limits={n: n for n in range(300)}), r"limits=\{0: 0, .*….*299\}; it must"),  # type: ignore[arg-type]
-        (Format(""), "no name"),
-        (Copy(print), "no source; a step within a format stands in that format's `unary`"),
-        (Format("a", types=("torch.Tensor",)), "'module:Class'"),
-        (Format("a", types=("builtins:object",)), "which everything may be an instance of"),
-        (Format("a", types=("collections.abc:Sized",)), "the type collections.abc:Sized, which"),
-        (Format("a", devices=()), "no devices"),
-        (Format("a", dtypes="float32"), "dtypes='float32'"),  # type: ignore[arg-type]
-        (Format("a", ndims={True}), r"ndims=\{True\}"),
-        (Format("a", exports={"dlpack": "float32"}), r"exports\['dlpack'\]="),  # type: ignore[dict-item]
-        (Format("a", lazy=1), "lazy=1"),  # type: ignore[arg-type]
-        (Format("a", describe="not callable"), "describe='not callable'"),  # type: ignore[arg-type]
-        (Format("a", components=Components("csr", "a", {}, None, id)), "components.unpack=None"),  # type: ignore[arg-type]
-        (Format("a", components=Components("csr", "a", {}, id, id, pack_seconds=-1.0)), "-1.0"),
-        (Format("a", wrapper=Wrapper("x")), "wrapper.unwrap='x'"),  # type: ignore[arg-type]
-        (Format("a", wrapper=id), "wrapper=<built-in"),  # type: ignore[arg-type]
-        (Conversion("a", "b", "not callable"), "function='not callable'"),  # type: ignore[arg-type]
-        (
-            Conversion("a", "b", print, result=Result(bits="twist")),
-            "word 'twist' in result.bits; the words are carry, restore.$",
-        ),
-        (Conversion("a", "b", print, result=Result(orders={"A"})), "word 'A' in result.orders"),
-        (
-            Conversion("a", "b", print, changes={"shape"}),
-            "word 'shape' in changes; the words are columns, device, dtype, order.$",
-        ),
-        (Conversion("a", "b", print, changes={"dtypes"}), "in changes; did you mean 'dtype'"),
-        (Conversion("a", "b", print, effects={"explode"}), "word 'explode' in effects; the words"),
-        (Conversion("a", "b", print, effects={"copi"}), "in effects; did you mean 'copy'"),
-        (Conversion("a", "b", print, like={"matrx"}), "in like; did you mean 'matrix'"),
-        (Conversion("a", "b", print, replaces="x"), "replaces='x'"),  # type: ignore[arg-type]
-        (Conversion("a", "b", print, cost=1e-6), "cost=1e-06"),  # type: ignore[arg-type]
-        (Conversion("a", "b", print, cost=Cost(float("inf"))), "cost="),
-        (Conversion("a", "b", print, cost=Cost(1e-6, 0.0)), "cost="),
-        (NoTrace("x"), "mark='x'"),  # type: ignore[arg-type]
-        (Format("a", devices=("cpu", "gpu")), "type 'gpu' in devices; did you mean 'cuda'.$"),
-        (Format("a", devices=("host",)), "type 'host' in devices; did you mean 'cpu'"),
-        (Format("a", devices=("cdua",)), "type 'cdua' in devices; did you mean 'cuda'"),
-        (Format("a", devices=("CPU",)), "type 'CPU' in devices; did you mean 'cpu'"),
-        (Format("a", devices=("cuda:0",)), "type 'cuda:0' in devices; did you mean 'cuda'"),
-        (Format("a", devices=("my device",)), "type 'my device' in devices, which is no name"),
-        (
-            Format("a", limits=Limits(unsupported={"gpu": {"float64"}})),
-            "type 'gpu' in limits.unsupported; did you mean 'cuda'",
-        ),
-        (Conversion("a", "b", print, devices={"vulcan"}), "in devices; did you mean 'vulkan'"),
-        (
-            Conversion("a", "b", print, result=Result(devices={"cdua"})),
-            "type 'cdua' in result.devices; did you mean 'cuda'",
-        ),
-        (DtypeNames("builtins:object", str), "which everything may be an instance of"),
-        (DtypeNames("collections.abc:Hashable", str), "which everything may be an instance of"),
-        (DtypeNames("float32", str), "'float32'; write it as 'module:Class'"),
-    ],
-)
-def test_malformed_declarations_are_refused(empty: Interop, declaration: Any, message: str) -> None:
-    """Each kind of malformed declaration is refused with what is wrong about it."""
-    with pytest.raises(interop.errors.PluginError, match=message):
-        empty.register(declaration)
-
-
-@together(
-    "declaration, message",
-    [
-        (Format("a", types="slab:Slab"), "types='slab:Slab'; it must be a set or a tuple of str"),  # type: ignore[arg-type]
-        (Format("a", dtypes=[1]), "dtypes=[1]; it must be a set or a tuple of str"),  # type: ignore[list-item]
-        (Format("a", ndims={"1"}), "ndims={'1'}; it must be a set or a tuple of int"),  # type: ignore[arg-type]
-        (Format("a", memory=1), "memory=1; it must be a function"),  # type: ignore[arg-type]
-        (Format("a", exports=1), "exports=1; it must be a mapping from strings"),  # type: ignore[arg-type]
-        (
-            Format("a", exports={"b": "c"}),  # type: ignore[dict-item]
-            "exports['b']='c'; it must be a set or a tuple of str",
-        ),
-        (Format("a", unary=(1,)), "unary=(1,); it must be a set or a tuple of Conversion"),  # type: ignore[arg-type]
-        (Conversion("a", "b", print, cost=(1, 2)), "cost=(1, 2); it must be of type Cost"),  # type: ignore[arg-type]
-        (
-            Conversion("a", "b", print, cost=Cost(-1)),
-            "cost.latency=-1; it must be a number of 0 or more",
-        ),
-        (Conversion("a", "b", print, checked=1), "checked=1; it must be a bool"),  # type: ignore[arg-type]
-    ],
-)
-def test_a_refusal_says_what_a_field_must_be(
-    empty: Interop, declaration: Any, message: str
-) -> None:
-    """A field that holds something else is refused with its value and with the kind it takes."""
-    with pytest.raises(interop.errors.PluginError) as caught:
-        empty.register(declaration)
-    assert str(caught.value).endswith(f"{message}.")
 
 
 def test_a_device_type_may_be_new(empty: Interop) -> None:
     """A name that resembles none of those that are known is a device of the plugin's own."""
     empty.register(Format("a", devices=("cpu", "opencl", "cerebras", "qpu")))
     assert empty.formats()[0].format.devices == ("cpu", "opencl", "cerebras", "qpu")
-
-
-_LIMITS = Limits(unsupported={"cuda": {"flaot32"}})
-
-
-@pytest.mark.parametrize(
-    ("declaration", "field"),
-    [
-        (Format("a", dtypes={"float64", "flaot32"}), "dtypes"),
-        (Format("a", index_dtypes={"flaot32"}), "index_dtypes"),
-        (Format("a", exports={"dlpack": {"flaot32"}}), "exports['dlpack']"),
-        (Format("a", limits=_LIMITS), "limits.unsupported['cuda']"),
-        (
-            Format("a", components=Components("affine", "b", {}, id, id, code_dtypes={"flaot32"})),
-            "components.code_dtypes",
-        ),
-        (
-            Format("a", components=Components("coo", "b", {"indices": "flaot32"}, id, id)),
-            "components.roles['indices']",
-        ),
-        (Conversion("a", "b", print, dtypes={"flaot32"}), "dtypes"),
-        (Conversion("a", "b", print, index_dtypes={"flaot32"}), "index_dtypes"),
-        (Conversion("a", "b", print, result=Result(dtypes={"flaot32"})), "result.dtypes"),
-        (Conversion("a", "b", print, result=Result(index_dtype="flaot32")), "result.index_dtype"),
-    ],
-)
-def test_an_unknown_dtype_is_refused_with_a_guess(
-    empty: Interop, declaration: Any, field: str
-) -> None:
-    """Wherever a declaration names a dtype that does not exist, the error guesses what was meant."""
-    message = f"the unknown dtype 'flaot32' in {field}; did you mean 'float32'?"
-    with pytest.raises(interop.errors.PluginError) as caught:
-        empty.register(declaration)
-    assert str(caught.value).endswith(message)
 
 
 def test_a_role_of_components_may_name_a_field_or_a_dtype(empty: Interop) -> None:

@@ -10,7 +10,7 @@ import torch
 
 import interop
 from interop._model.dtype import SPELLINGS
-from interop.errors import BadRequestError, InteropError, UnknownTargetError
+from interop.errors import BadRequestError, UnknownTargetError
 from tests.cases import together
 
 ARRAY = np.arange(4.0).reshape(2, 2)
@@ -57,16 +57,6 @@ def test_common_spellings_of_dtypes_are_taken(spelling: str) -> None:
         bits = int("".join(filter(str.isdecimal, word)) or 0)
         assert {"f": "float", "b": "bfloat", "i": "int", "u": "uint"}[word[0]] in str(dtype)
         assert str(dtype).endswith(str(bits))
-
-
-def test_the_frameworks_in_use_are_named_first(empty: interop.Interop) -> None:
-    """Where nothing resembles a word, the message names frameworks: imported ones before others."""
-    empty.register(
-        *(interop.Format(f"f{n}", requires="no_such_module") for n in range(20)),
-        interop.Format("used", requires="math"),
-    )
-    with pytest.raises(InteropError, match=r"the frameworks are used, f0, .*, f10 and 9 more\."):
-        empty.plan(ARRAY, to="zzz")
 
 
 DEEP = 100_000

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-import pytest
-
-from interop.errors import PluginError
-from interop.testing import CHECKS, check
+from interop.testing import CHECKS
 from interop.testing._promises import promises
 from interop.testing._sample import axes_of
 from interop.testing._subject import Bench, Promise, subjects_of
@@ -42,13 +39,6 @@ def test_a_plugin_is_named_in_four_ways() -> None:
     assert by_entry[0] in subjects_of("array-interop")
     assert subjects_of("Array_Interop") == subjects_of("array-interop")
     assert len(subjects_of("array-interop")) == len(BUNDLED)
-
-
-@pytest.mark.parametrize("name", ["nonsense", "nonsense.module", "__main__"])
-def test_names_that_are_no_plugin_are_refused(name: str) -> None:
-    """A name that means nothing is an error that says what would."""
-    with pytest.raises(PluginError, match=r"interop.plugins\(\) lists|pass a module's name"):
-        check(name)
 
 
 def test_checks_are_those_that_are_made() -> None:
