@@ -16,13 +16,15 @@ from .output import FAILURE, JSON, bar, line, misused, reports_errors, show_byte
 
 if TYPE_CHECKING:
     from interop.testing import Report
+    from interop.testing._check import Progress
 
-_STYLES = {"wrong": "red", "ends the process": "bold red", "not as recommended": "yellow"}
+_STYLES = {"FAILED": "red", "not as": "yellow"}
 #: How those checks can be tried that were not.
 _WAYS = (
     "what is missing here has to be installed, and a format has to say how to make such a value: "
     "Samples(make=…, variants=…)"
 )
+_NO_ARRAYS = "the library makes no such arrays, or not by --make"
 
 
 def _plugins(typed: str) -> list[str]:
@@ -49,7 +51,7 @@ _CONSUMER = typer.Option(
     metavar="MODULE:FUNCTION",
     help="With --dlpack: the consumer, if it is not from_dlpack.",
 )
-_MARKDOWN = typer.Option("--markdown", help="With --dlpack: print a table in Markdown.")
+_MARKDOWN = typer.Option("--markdown", help="Print what did not pass as a table in Markdown.")
 
 
 @reports_errors
@@ -64,63 +66,55 @@ def check(
     markdown: Annotated[bool, _MARKDOWN] = False,
 ) -> None:
     """Test everything that a plugin promises, or with --dlpack what a library's DLPack does."""
-    if dlpack:
-        options = {"as_json": as_json, "as_markdown": markdown}
-        ok = _check_library(name, make=make, from_dlpack=from_dlpack, **options)
-        raise typer.Exit(0 if ok else FAILURE)
-    from interop.testing import check as check_promises
+    with bar("checking", hidden=as_json or markdown) as progress:
+        if dlpack:
+            report = _of_library(name, progress, make=make, from_dlpack=from_dlpack)
+        else:
+            report = _of_plugin(name, progress)
+    if as_json:
+        show_json(report.as_dict())
+    elif markdown:
+        show_bytes(report.as_markdown().encode())
+    else:
+        command = f"interop check {name}" + " --dlpack" * dlpack
+        _show(report, _NO_ARRAYS if dlpack else _WAYS, "" if verbose else command)
+    raise typer.Exit(0 if report.ok else FAILURE)
+
+
+def _of_plugin(name: str, progress: Progress) -> Report:
+    from interop.testing import check
     from interop.testing._subject import subjects_of
 
     try:
         subjects_of(name)
     except PluginError as error:
         misused(str(error))
-    with bar("checking", hidden=as_json) as progress:
-        report = check_promises(name, progress=progress)
-    if as_json:
-        show_json(report.as_dict())
-    else:
-        _show(report, verbose=verbose)
-    raise typer.Exit(0 if report.ok else FAILURE)
+    return check(name, progress=progress)
 
 
-def _show(report: Report, *, verbose: bool) -> None:
+def _of_library(name: str, progress: Progress, **functions: str) -> Report:
+    from interop.testing import check_dlpack
+
+    sys.path.append(os.getcwd())  # a library that is being written need not be installed
+    for reference in filter(None, (name, *functions.values())):
+        _expect_module(reference.partition(":")[0])
+    return check_dlpack(name, **functions, progress=progress)
+
+
+def _show(report: Report, ways: str, command: str) -> None:
+    """Print a report; `command` is what names the checks that were not tried, "" to name them."""
     verdict, _, untried = str(report).partition("\n")
     tried, _, untried = untried.partition("not exercised: ")
     verdict, _, never = verdict.partition("; declared and never tried: ")
     for text in (verdict, *tried.splitlines()):
-        line(text, "red" if text.startswith("FAILED") else "")
-    if verbose and never:
+        line(text, _STYLES.get(text[:6], ""))
+    if never and not command:
         line(f"declared and never tried: {never}")
-    if verbose and untried:
-        line(f"not exercised: {untried}")
+    for text in f"not exercised: {untried}".splitlines() if untried and not command else ():
+        line(text)
     if never or untried:
-        count = len(report.not_exercised)
-        named = (
-            "" if verbose else f"'interop check {report.subject} -v' names them with the reasons; "
-        )
-        line(f"{count} checks were not tried: {named}{_WAYS}")
-
-
-def _check_library(
-    name: str, *, make: str, from_dlpack: str, as_json: bool, as_markdown: bool
-) -> bool:
-    """Look at a library, print what is found, and return whether nothing is wrong."""
-    from interop.testing import check_dlpack
-
-    sys.path.append(os.getcwd())  # a library that is being written need not be installed
-    for reference in filter(None, (name, make, from_dlpack)):
-        _expect_module(reference.partition(":")[0])
-    with bar("checking", hidden=as_json or as_markdown) as progress:
-        report = check_dlpack(name, make=make, from_dlpack=from_dlpack, progress=progress)
-    if as_json:
-        show_json(report.as_dict())
-    elif as_markdown:
-        show_bytes(report.as_markdown().encode())
-    else:
-        for text in str(report).splitlines():
-            line(text, _STYLES.get(text.partition(":")[0], ""))
-    return report.ok
+        named = f"'{command} -v' names them with the reasons; " if command else ""
+        line(f"{len(report.not_exercised)} checks were not tried: {named}{ways}")
 
 
 def _expect_module(name: str) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ._check import check
-    from ._libraries import LibraryFinding, LibraryReport, check_dlpack
+    from ._libraries import check_dlpack
     from ._promises import CHECKS
     from ._pytest import PluginTests
     from ._report import Finding, Report
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 __all__ = [
     "CHECKS",
     "Finding",
-    "LibraryFinding",
-    "LibraryReport",
     "PluginTests",
     "Report",
     "check",

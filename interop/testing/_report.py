@@ -1,4 +1,4 @@
-"""The report: the findings of the suite about a plugin."""
+"""The report: the findings of the suite about a plugin or a library."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from typing import Any, NamedTuple
 from interop._model.text import listed
 
 PASSED, FAILED, NOT_EXERCISED = "passed", "failed", "not exercised"
+#: The outcomes of rules of a standard that permits an error, or demands nothing.
+REFUSED, ADVICE = "refused", "not as recommended"
+#: All outcomes, the worst first.
+_OUTCOMES = (FAILED, ADVICE, REFUSED, NOT_EXERCISED, PASSED)
 #: How many checks of a conversion a line names.
 _MOST_CHECKS = 3
 #: The beginning of reasons that name declared traits and dtypes which no sample has.
@@ -21,16 +25,21 @@ class Finding(NamedTuple):
     Parameters
     ----------
     plugin : str
-        Name of the plugin's entry point, or of its module.
+        Name of the plugin's entry point, or of its module; of a library its module.
     conversion : str
         What made the promise: ``"numpy → grid: numpy_to_grid"`` for a conversion,
-        ``"format grid"`` for a format, ``"plugin grid"`` for the plugin as a whole.
+        ``"format grid"`` for a format, ``"plugin grid"`` for the plugin as a whole; of a library
+        ``"producer"``, ``"consumer"``, or ``"interface"`` for what is no DLPack.
     check : str
-        Which promise it is: one of :data:`interop.testing.CHECKS`.
+        Which promise it is: one of :data:`interop.testing.CHECKS`; of a library a check, and the
+        layout or dtype that it was tried with: ``"no copies (transposed)"``.
     outcome : str
-        ``"passed"``, ``"failed"`` or ``"not exercised"``.
+        ``"passed"``, ``"failed"`` or ``"not exercised"``; of a library also ``"refused"``, by an
+        error, which the standard permits, and ``"not as recommended"``.
     reason : str
         What is untrue, or why it could not be tried; "" if it passed.
+    rule : str
+        What a standard asks of a library, in our words, and where it says so.
     """
 
     plugin: str
@@ -38,6 +47,7 @@ class Finding(NamedTuple):
     check: str
     outcome: str
     reason: str = ""
+    rule: str = ""
 
     @property
     def name(self) -> str:
@@ -97,14 +107,29 @@ class Report(NamedTuple):
             "findings": [finding._asdict() for finding in self.findings],
         }
 
+    def as_markdown(self) -> str:
+        """Return all that did not pass as a table in Markdown, the worst first."""
+        rows = [
+            "| " + " | ".join(map(_cell, finding[1:])) + " |"
+            for outcome in _OUTCOMES[:-1]
+            for finding in self.of(outcome)
+        ]
+        heads = Finding._fields[1:]
+        head = "| " + " | ".join(heads) + " |\n" + "| --- " * len(heads) + "|"
+        return "\n".join([f"# {self._title()}", "", head, *rows, ""])
+
     def _counts(self) -> dict[str, int]:
         counts = Counter(finding.outcome for finding in self.findings)
-        return {outcome: counts[outcome] for outcome in (PASSED, FAILED, NOT_EXERCISED)}
+        always = (PASSED, FAILED, NOT_EXERCISED)
+        return {o: counts[o] for o in (*always, REFUSED, ADVICE) if o in always or counts[o]}
+
+    def _title(self) -> str:
+        counts = ", ".join(f"{number} {outcome}" for outcome, number in self._counts().items())
+        return f"{self.subject}: {counts}"
 
     def __str__(self) -> str:
-        counts = ", ".join(f"{number} {outcome}" for outcome, number in self._counts().items())
         nothing = "" if self._is_tried else "; nothing that it declares could be tried"
-        return "\n".join([f"{self.subject}: {counts}{nothing}{self._untried()}", *self._lines()])
+        return "\n".join([f"{self._title()}{nothing}{self._untried()}", *self._lines()])
 
     def _untried(self) -> str:
         """Return the part of the first line that names traits and dtypes which no sample has.
@@ -118,15 +143,29 @@ class Report(NamedTuple):
         return f"; declared and never tried: {names}" if names else ""
 
     def _lines(self) -> Iterator[str]:
-        for finding in self.failed:
-            yield f"FAILED {finding.name}: {finding.reason}"
-        # One reason often holds for all checks of many conversions.
-        reasons: dict[str, dict[str, list[str]]] = {}
-        for finding in self.not_exercised:
-            checks = reasons.setdefault(finding.reason, {}).setdefault(finding.conversion, [])
-            checks.append(finding.check)
-        for reason, conversions in reasons.items():
-            # A reason may be a sentence, or announce a list and hold only its first item.
-            yield f"not exercised: {reason.rstrip('.:')}:"
-            for conversion, checks in conversions.items():
-                yield f"  {conversion} ({listed(checks, _MOST_CHECKS)})"
+        for outcome in (FAILED, ADVICE):
+            # One rule is often broken by many layouts and dtypes.
+            alike: dict[Finding, list[str]] = {}
+            for finding in self.of(outcome):
+                key = finding._replace(check="") if finding.rule else finding
+                alike.setdefault(key, []).append(finding.check)
+            start = "FAILED" if outcome == FAILED else f"{outcome}:"
+            for finding, checks in alike.items():
+                name = f"{listed(checks, _MOST_CHECKS)} of {finding.conversion}"
+                yield f"{start} {name}: {finding.reason}"
+                yield from [f"  the standard: {finding.rule}"] * bool(finding.rule)
+        for outcome in (REFUSED, NOT_EXERCISED):
+            # One reason often holds for all checks of many conversions.
+            reasons: dict[str, dict[str, list[str]]] = {}
+            for finding in self.of(outcome):
+                conversions = reasons.setdefault(finding.reason, {})
+                conversions.setdefault(finding.conversion, []).append(finding.check)
+            for reason, conversions in reasons.items():
+                # A reason may be a sentence, or announce a list and hold only its first item.
+                yield f"{outcome}: {reason.rstrip('.:')}:"
+                for conversion, checks in conversions.items():
+                    yield f"  {conversion} ({listed(checks, _MOST_CHECKS)})"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

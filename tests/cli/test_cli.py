@@ -767,7 +767,11 @@ def test_a_broken_promise_is_code_1(run: Run, monkeypatch: pytest.MonkeyPatch) -
     assert last.startswith("1 checks were not tried: 'interop check numpy -v' names them with ")
     assert "Samples(make=" in last
     untried = "declared and never tried: bool (in 1 of 1), int8 (in 1 of 1)"
-    assert untried in run("check", "numpy", "-v").stdout.splitlines()
+    verbose = run("check", "numpy", "-v").stdout.splitlines()
+    assert untried in verbose
+    assert "  a → b: a_to_b (extent)" in verbose
+    row = "| a → b: a_to_b | memory | failed | it says view and copies |  |"
+    assert row in run("check", "numpy", "--markdown").stdout.splitlines()
     assert "it says view and copies" in result.stdout
     assert run("check", "numpy", "--json").exit_code == 1
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from interop.testing import LibraryReport, check_dlpack
+from interop.testing import Report, check_dlpack
 from interop.testing._conformance.capsule import managed
 from tests.testing import lying_libraries
 
@@ -58,12 +58,13 @@ CONSUMERS = {
 NUMPY = {"no address without elements"}
 
 
-def _found(report: LibraryReport, role: str) -> set[str]:
+def _found(report: Report, role: str) -> set[str]:
     """Return the checks of a role that found something, a refusal of the everyday case included."""
-    faults = ("wrong", "not as recommended", "ends the process")
-    found = {f.check for o in faults for f in report.of(o) if f.role == role}
-    refused = {f.check for f in report.of("refused") if f.role == role and f.case == "one block"}
-    return found | refused
+    findings = (finding for finding in report.findings if finding.conversion == role)
+    checks = [(*finding.check[:-1].split(" ("), finding.outcome) for finding in findings]
+    faults = ("failed", "not as recommended")
+    found = {name for name, _, outcome in checks if outcome in faults}
+    return found | {name for name, *facts in checks if facts == ["one block", "refused"]}
 
 
 def test_what_a_capsule_manages_lives_while_it_is_read() -> None:
@@ -100,14 +101,14 @@ def test_an_honest_library_keeps_the_standard() -> None:
     make, consumer = lying_libraries.Array, f"{_HERE}:honest"
     report = check_dlpack(lying_libraries, make=make, from_dlpack=consumer)
     assert report.ok
-    assert not [*report.of("wrong"), *report.of("ends the process")]
+    assert not report.failed
     assert _found(report, "producer") == NUMPY
     assert _found(report, "consumer") == set()
-    assert len(report.of("right")) > 100
+    assert len(report.of("passed")) > 100
     document = report.as_dict()
     assert document["ok"]
     assert sum(document["counts"].values()) == len(document["findings"]) == len(report.findings)
-    assert report.as_markdown().count("\n| ") == len(report.findings) - len(report.of("right")) + 2
+    assert report.as_markdown().count("\n| ") == len(report.findings) - len(report.of("passed")) + 2
 
 
 def test_what_another_process_cannot_find_is_refused() -> None:
@@ -142,22 +143,22 @@ def test_a_library_that_is_being_written_is_checked_where_it_stands(tmp_path: Pa
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     lines = run.stdout.splitlines()
     assert run.returncode == 1, run.stderr
-    assert re.match(r"matrices: \d+ wrong, ", lines[0])
-    faults = [line for line in lines if line.startswith("wrong: ")]
-    assert "wrong: consumer, copy keyword (one block): it does not know copy=" in faults[-1]
-    assert any(re.match(r"wrong: producer, numbers \(int8, .* and 2 more\)", f) for f in faults)
-    assert len(faults) == len({fault.partition("): ")[2] for fault in faults})
+    assert re.match(r"matrices: \d+ passed, \d+ failed, ", lines[0])
+    faults = [line for line in lines if line.startswith("FAILED ")]
+    assert faults[-1].startswith("FAILED copy keyword (one block) of consumer: it does not know")
+    assert any(re.match(r"FAILED numbers \(int8\), .* and 5 more of producer", f) for f in faults)
+    assert len(faults) == len({fault.partition("er: ")[2] for fault in faults})
 
 
 def test_a_library_is_named_by_what_makes_its_arrays() -> None:
     """Without a module the library is that of `make`, which may be a class."""
     report = check_dlpack(make=lying_libraries.Array, from_dlpack=f"{_HERE}:honest")
-    assert (report.library, report.ok) == (_HERE, True)
+    assert (report.subject.split()[0], report.ok) == (_HERE, True)
 
 
 def test_a_library_that_ends_the_process_is_reported() -> None:
     """A consumer that crashes is a finding, and the checks after it are tried all the same."""
     crash = check_dlpack("numpy", make=f"{_HERE}:Array", from_dlpack=f"{_HERE}:crashes")
-    assert {finding.role for finding in crash.of("ends the process")} == {"consumer"}
+    assert {finding.conversion for finding in crash.failed} == {"consumer"}
     assert "the process died of SIGABRT" in str(crash)
     assert not crash.ok
