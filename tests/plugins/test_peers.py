@@ -152,5 +152,5 @@ def test_copy_writable_copies_only_what_is_read_only() -> None:
 def test_a_view_that_cannot_be_is_a_value_error_as_of_asarray() -> None:
     """`convert` is the standard's ``asarray``, and not its ``from_dlpack``, about ``copy=False``."""
     narrow = torch.arange(3.0).to(torch.bfloat16)
-    with pytest.raises(ValueError, match="copy=False"):
+    with pytest.raises(ValueError):  # noqa: PT011 - that it is one is the claim
         interop.convert(narrow, to="numpy", dtype="float32", copy=False)

@@ -198,9 +198,7 @@ def test_what_hides_arrays_is_refused_wherever_it_stands(seed: int) -> None:
 def test_a_tree_that_is_one_leaf_with_an_array_is_refused(make: Callable[[Any], Any]) -> None:
     """However the root holds an array, in a slot of C or a list, nothing comes back unconverted."""
     value = make(torch.ones(2))
-    with pytest.raises(
-        UnknownValueError, match=r"pass|\(vars\(x\), \.\.\.\) converts .* \(x\.parts\)"
-    ):
+    with pytest.raises(UnknownValueError):
         interop.convert_tree(value, to="numpy")
     assert interop.convert_tree([value, 1], to="numpy")[0] is value
 

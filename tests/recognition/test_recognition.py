@@ -169,7 +169,7 @@ def test_a_type_that_no_format_names_is_searched_for_once(
     empty.register(toy("late", types=("toy_late:Late",)))
     refusals = []
     for _ in range(2):
-        with pytest.raises(UnknownValueError, match="Late is not an array type") as refusal:
+        with pytest.raises(UnknownValueError) as refusal:
             empty.spec(Late("late", [1.0]))
         refusals.append(str(refusal.value))
     assert (searches, len({*refusals})) == ([Late], 1)
