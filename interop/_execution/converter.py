@@ -38,7 +38,7 @@ from interop._text import lines
 from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
 
 from .engine import Engine, imaginary_loss_of, names_of
-from .fast import Fast, call_lesson, lesson
+from .fast import Fast, call_lesson, key_for, lesson
 
 #: The values for which a ``dtype=`` is: those of its kind, all numbers, or all values.
 Among: TypeAlias = Literal["kind", "numbers", "all"]
@@ -68,8 +68,6 @@ class Converter:
     choose : callable, optional
         ``choose(spec)`` returns the converter for a value, None for this one: where the dtype of
         the result depends on that of the value, or its order on its shape.
-    learns : bool
-        Whether anything tells plain values that go by one plan from others.
     """
 
     __slots__ = (
@@ -91,13 +89,12 @@ class Converter:
         store: Converters,
         request: Request,
         choose: Callable[[Spec], Converter | None] | None = None,
-        *,
-        learns: bool = True,
     ) -> None:
         self.store = store
         self.request = request
         self.choose = choose
-        self.learns = learns
+        #: Whether anything tells plain values that go by one plan from others.
+        self.learns = True
         self.keywords = _NO_KEYWORDS
         self.pickled: Callable[[], tuple[Any, ...]] | None = None
         #: What warm calls look into: of each type, the function of `learnt`.
@@ -261,6 +258,9 @@ class Converter:
         source = store.registry.formats.get(spec.format)
         if source is None or not store.knows(kind, source):
             return
+        key_of = key_for(source, self.request.order)
+        if key_of is not source.fast_key and getattr(x, "shape", None) != spec.shape:
+            key_of = None  # the rows of objects have axes of their own
         lessons, keyed = [], None
         if not plan._warning:
             guarded = chosen is not self
@@ -271,7 +271,7 @@ class Converter:
             # Declared paths share, and leave out what is copied within a format, such as bytes.
             is_left_out = lessons == [None] or _copies_within(plan)
             if is_left_out and not (varies or request.like):
-                keyed = call_lesson(x, spec, plan, source, self.learnt.get(kind))
+                keyed = call_lesson(x, spec, plan, key_of, self.learnt.get(kind))
                 lessons.append(keyed)
         with store.lock:
             if version != store.registry.version:
@@ -282,7 +282,7 @@ class Converter:
             learnt = [learn for learn in lessons if learn is not None]
             if not learnt:
                 return
-            fast = self.learnt.get(kind) or Fast(source.fast_key, source.advanced.address)
+            fast = self.learnt.get(kind) or Fast(key_of, source.advanced.address)
             for learn in learnt:
                 learn(fast)
             fast.compose(store.registry.untraced)
@@ -458,7 +458,7 @@ class Converters:
         def choose(spec: Spec) -> Converter:
             return converters.get(spec.dtype or "", uncast)
 
-        return self.used(Converter(self, uncast.request, choose, learns=uncast.learns))
+        return self.used(Converter(self, uncast.request, choose))
 
     def of(self, request: Request) -> Converter:
         """Return the converter of a request.
@@ -478,7 +478,7 @@ class Converters:
                 def choose(spec: Spec) -> Converter | None:
                     return in_c_order if has_one_order(spec) else None
 
-                converter = Converter(self, request, choose, learns=False)
+                converter = Converter(self, request, choose)
             return self.used(self.keep(self._by_request, request, converter))
 
     # ------------------------------------------------------------------ arrays in keywords

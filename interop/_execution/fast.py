@@ -13,7 +13,7 @@ from interop._model.blame import is_signal
 from interop._model.dtype import itemsize
 from interop._model.effect import WRITING
 from interop._model.format import Format, itself
-from interop._model.spec import WEAK, Spec
+from interop._model.spec import WEAK, Spec, is_of_one_order
 from interop._model.typing import Value, ValueFunction
 from interop._planning.plan import Plan
 from interop._planning.planner import Planner
@@ -203,7 +203,7 @@ def lesson(
         if path is not None and not guarded:
             return _declared(path, plan, source)
         if path is not None and _keeps_dtype(spec, plan, request, source):
-            return _guarded(x.dtype, None if path is itself else path)
+            return _guarded(x, path, plan, source)
     return None
 
 
@@ -223,28 +223,58 @@ def _declared(path: ValueFunction, plan: Plan, source: Format) -> Lesson:
     return add
 
 
-def _guarded(dtype: object, path: Any) -> Lesson:
-    """Return the lesson of a declared path for values of one dtype."""
+def _guarded(x: Value, path: ValueFunction, plan: Plan, source: Format) -> Lesson | None:
+    """Return the lesson of a declared path for values of one dtype.
 
-    def add(fast: Fast) -> None:
-        fast.same = {**fast.same, dtype: path}
+    That of values with an address is known before the call. Of others, such as tables, what shares
+    their memory tells it.
+    """
+    if source.advanced.address is not None:
+        dtype, function = x.dtype, None if path is itself else path
 
-    return add
+        def add(fast: Fast) -> None:
+            fast.same = {**fast.same, dtype: function}
+
+        return add
+    if (dtype := getattr(path(x), "dtype", None)) is None:
+        return None
+
+    def checked(x: Value) -> Value:
+        result = path(x)
+        return result if result is NotImplemented or result.dtype is dtype else NotImplemented
+
+    return _declared(checked, plan, source)
+
+
+def key_for(source: Format, order: str | None) -> ValueFunction | None:
+    """Return what tells plain values of a format apart that are converted in an order.
+
+    Shapes that C and Fortran order are the same for have other plans in Fortran order.
+    """
+    key_of = source.fast_key
+    if key_of is None or order != "F":
+        return key_of
+
+    def key_with_shape(x: Value) -> Any:
+        key = key_of(x)
+        return None if key is None else (key, is_of_one_order(x.shape))
+
+    return key_with_shape
 
 
 def call_lesson(
-    x: Value, spec: Spec, plan: Plan, source: Format, learnt: Fast | None
+    x: Value, spec: Spec, plan: Plan, key_of: ValueFunction | None, learnt: Fast | None
 ) -> Lesson | None:
     """Return the lesson of what a plan calls for values with the fast key of `x`, if it is new.
 
     What fills memory of the host has to be small.
     """
-    if source.fast_key is None or plan._allocates:
+    if key_of is None or plan._allocates:
         return None
     if plan._fills_host and _most_bytes(plan.steps, spec) >= SMALL:
         return None
     try:
-        key = source.fast_key(x)
+        key = key_of(x)
     except BaseException as error:
         if learnt is None or is_signal(error):
             raise
@@ -255,6 +285,8 @@ def call_lesson(
     moves = any(step.before.device != step.after.device for step in plan.steps)
 
     def add(fast: Fast) -> None:
+        # Another format of the type, which came first, may have no keys.
+        fast.key_of = fast.key_of or key_of
         calls = fast.away if moves else fast.by_key
         calls.setdefault(key, call)
         if plan._batch is not None:
@@ -266,12 +298,12 @@ def call_lesson(
 def _keeps_dtype(spec: Spec, plan: Plan, request: Request, source: Format) -> bool:
     """Return whether the dtype of a value tells that the path of its plan serves.
 
-    Values with an address have a dtype, and what keeps it and writes nothing does so for all values
-    that the path takes.
+    What keeps it and writes nothing does so for all values that the path takes. Where no dtype is
+    asked for, it has to be that of the values, which those with an address tell.
     """
+    dtypes = {spec.dtype} if source.advanced.address is None else {None, spec.dtype}
     return (
-        request.dtype in {None, spec.dtype}
-        and source.advanced.address is not None
+        request.dtype in dtypes
         and plan.zero_copy
         and all(step.after.dtype == spec.dtype for step in plan.steps)
     )

@@ -320,7 +320,12 @@ def has_one_order(spec: Spec) -> bool:
     """Return whether C and Fortran order are the same for the shape of a value."""
     if "unknown_shape" in spec.traits:
         return len(spec.shape) < 2
-    return 0 in spec.shape or sum(length > 1 for length in spec.shape) < 2
+    return is_of_one_order(spec.shape)
+
+
+def is_of_one_order(shape: tuple[int, ...]) -> bool:
+    """Return whether C and Fortran order are the same for a shape."""
+    return 0 in shape or sum([length > 1 for length in shape]) < 2
 
 
 def shape_text(shape: tuple[int, ...]) -> str:
