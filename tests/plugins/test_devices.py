@@ -18,7 +18,6 @@ import interop
 from interop import Conversion, Cost, Format, Interop, Plan, Spec
 from interop.errors import RefusedError
 from interop.plugin import Result, make_spec
-from tests.cases import together
 
 NUMBERS = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -245,37 +244,6 @@ def test_every_dtype_is_shared_or_crosses_as_it_is_in_one_step(
     for dtype in dtypes:
         plan = planned(source(place, dtype), target)
         assert (written(plan), plan.result.dtype) == (route, dtype)
-
-
-REFUSED = [
-    ("cupy@cuda:0", "numpy copy=False", "leave out copy=False"),
-    ("torch@cuda:0", "numpy copy=False", "leave out copy=False"),
-    ("dpnp@oneapi:0", "torch copy=False", "leave out copy=False"),
-    ("torch@cpu@float64", "torch device=mps", "the effect 'narrow'"),
-    ("numpy@cpu@longdouble", "dpnp", "the effect 'narrow'"),
-    ("jax@cuda:1 immutable sharded", "torch", "host_round_trip"),
-    ("jax@cuda:1 immutable distributed", "numpy", "the effect 'gather' .*other processes"),
-    ("torch@cuda:1", "tensorflow", "host_round_trip"),
-    ("cupy@cuda:1", "tensorflow", "host_round_trip"),
-    ("jax@cuda:1 immutable", "tensorflow", "host_round_trip"),
-    # TensorFlow keeps int32 on the host
-    ("numpy@cpu@int32", "tensorflow device=cuda", "upload: it does not take int32"),
-    ("tensorflow@cpu immutable elsewhere", "numpy", r"tf\.identity"),
-    ("onnxruntime@dml:0", "numpy", "it takes data on cpu, not on dml:0"),
-    ("pyarrow@cuda:1", "torch", "it takes data on cpu, not on cuda:1"),
-    ("mlx@cuda:0 immutable", "numpy", "it takes data on cpu, not on cuda:0"),
-    ("dpnp@oneapi:0 private_context", "dlpack", "in a context of its own"),
-    ("dpnp.tensor@oneapi:0 private_context", "dlpack", "in a context of its own"),
-]
-
-
-@together("value, request_, reason", REFUSED)
-def test_routes_that_lose_or_cannot_be_are_refused_with_the_reason(
-    value: str, request_: str, reason: str
-) -> None:
-    """Transfers that are forbidden, lossy casts, detours by the host and other places are refused."""
-    with pytest.raises(RefusedError, match=reason):
-        planned(source(value), request_)
 
 
 def test_torch_reaches_tensorflow_on_the_host_and_back_if_permitted() -> None:

@@ -275,9 +275,9 @@ def test_narrow_floats_of_a_producer_are_shared_and_kept_alive(name, code, layou
 def test_out_says_what_does_not_fit():
     """Writing NaN, or complex numbers, into an array of integers gives a warning."""
     out = np.zeros(2, "int32")
-    with pytest.warns(RuntimeWarning, match="invalid value encountered in cast"):
+    with pytest.warns(RuntimeWarning):
         interop.convert(np.array([np.nan, 3.0]), out=out)
-    with pytest.warns(ComplexWarning, match="discards the imaginary part"):
+    with pytest.warns(ComplexWarning):
         interop.convert(np.array([2 + 1j, 3]), out=out)
     assert out.tolist() == [2, 3]
 

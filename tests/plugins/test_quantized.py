@@ -334,7 +334,7 @@ def test_components_of_one_framework() -> None:
     class Codes:
         shape, dtype, nbytes = (3,), "uint8", 3
 
-    with pytest.raises(UnknownValueError, match="numpy, torch or cupy"):
+    with pytest.raises(UnknownValueError):
         interop.convert(QuantizedArray(Codes(), np.array(0.5)), to="numpy")
 
 

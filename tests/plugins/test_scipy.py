@@ -344,13 +344,6 @@ def test_memory_of_a_scipy_array_is_that_of_its_components():
     assert memory(sample("lil")) == memory(sample("dok")) == ()
 
 
-def test_too_large_to_be_dense():
-    """A dense array that cannot fit in memory is refused before it is tried."""
-    value = sp.coo_array((2**31 - 1, 2**20), dtype="float64")
-    with pytest.raises(MemoryError, match="sparse format"):
-        interop.convert(value, to="numpy")
-
-
 @pytest.mark.parametrize("layout", ["csr", "csc"])
 @pytest.mark.parametrize(
     ("pointers", "stored"),

@@ -186,7 +186,7 @@ def test_to_gather_is_to_copy() -> None:
     """``copy=False`` forbids to gather, and contradicts the consent to it."""
     spec = interop.make_spec("jax", "float32", shape=(64, 64), traits={"immutable", "distributed"})
     assert interop.plan(spec, to="numpy", allow="gather").effects == {"gather"}
-    with pytest.raises(BadRequestError, match="copy=False forbids 'gather'"):
+    with pytest.raises(BadRequestError):
         interop.plan(spec, to="numpy", allow="gather", copy=False)
     with interop.policy(allow="gather"), pytest.raises(RefusedError):
         interop.plan(spec, to="numpy", copy=False)

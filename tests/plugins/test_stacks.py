@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import dask.array as da
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
@@ -14,7 +13,7 @@ import pytest
 import torch
 
 import interop
-from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
+from interop.errors import BadRequestError, InteropError, RefusedError
 from interop.plugin import Spec
 from interop_plugins.torch import dense as torch_dense
 from tests.cases import together
@@ -139,33 +138,6 @@ def test_jax_stacks_what_lies_on_its_devices() -> None:
 
     result = dense.stack([jnp.ones(2), np.zeros(2, "float32"), [2, 3]], dtype="float32")
     assert (str(result.dtype), result.tolist()) == ("float32", [[1, 1], [0, 0], [2, 3]])
-
-
-@pytest.mark.parametrize(
-    ("batch", "kind", "message"),
-    [
-        ([np.ones((1, 2)), np.ones((1, 3))], BadRequestError, r"shapes \(\(1, 2\), \(1, 3\)\)"),
-        ([1, np.ones(2)], BadRequestError, "different shapes"),
-        ([np.ones(1), torch.ones(1, device="meta")], BadRequestError, "different devices"),
-        ([np.ones(1, "int64"), np.ones(1, "float32")], RefusedError, "may not survive the dtype"),
-        ([np.ma.masked_equal([1, 2], 2)], BadRequestError, "has masked elements"),
-        ([torch.ones(1).to_sparse()], UnknownValueError, "list of torch.sparse_coo is not one"),
-        ([da.ones(2)], UnknownValueError, "list of dask is not one array"),
-        ([np.ones(1), None], UnknownValueError, "ndarray and NoneType is not one"),
-        (
-            [{"a": 1.0}],
-            UnknownValueError,
-            r"list of dict is not one array; make .* pandas.DataFrame",
-        ),
-        (({}, np.ones(1)), UnknownValueError, "tuple of dict and numpy.ndarray is not one array"),
-    ],
-)
-def test_rows_that_differ_are_refused_with_the_next_move(
-    batch: Any, kind: type[InteropError], message: str
-) -> None:
-    """Rows that differ, or are no dense arrays, are refused with the reason and the next move."""
-    with pytest.raises(kind, match=message):
-        interop.convert(batch, to="numpy")
 
 
 def test_a_list_that_holds_itself_is_refused() -> None:

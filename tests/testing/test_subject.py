@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from math import prod
 
-from interop.testing import CHECKS
+import pytest
+
+from interop.errors import PluginError
+from interop.testing import CHECKS, check
 from interop.testing._promises import promises
 from interop.testing._sample import axes_of
 from interop.testing._subject import Bench, Promise, subjects_of
@@ -39,6 +42,12 @@ def test_a_plugin_is_named_in_four_ways() -> None:
     assert by_entry[0] in subjects_of("array-interop")
     assert subjects_of("Array_Interop") == subjects_of("array-interop")
     assert len(subjects_of("array-interop")) == len(BUNDLED)
+
+
+def test_a_program_that_runs_is_no_plugin() -> None:
+    """What runs as __main__ cannot be loaded again; what it is called depends on how it was started."""
+    with pytest.raises(PluginError):
+        check("__main__")
 
 
 def test_checks_are_those_that_are_made() -> None:
