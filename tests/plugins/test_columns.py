@@ -596,6 +596,8 @@ def test_nulls_are_refused_and_filled_on_request(library: str, number: int) -> N
             result = interop.convert(value, to="numpy", allow={"drop_mask"})
             assert (result.dtype, result.flags.writeable) == (expected.dtype, True)
             assert result.reshape(-1).tobytes() == expected.tobytes()
+            tensor = interop.convert(value, to="torch", allow={"drop_mask"})
+            assert same(tensor.reshape(-1).numpy(), expected)
             assert "masked" in interop.spec(value).traits
             assert interop.convert(value, to=interop.spec(value).format) is value
 
@@ -648,10 +650,18 @@ def test_masks_become_nulls_and_come_back(target: str, step: int) -> None:
             interop.convert(interop.convert(swapped, to=target), to="numpy.ma").tolist()
             == value.tolist()
         )
+        assert target == "pandas" or not back.data.flags.writeable
         with pytest.raises(RefusedError):
             interop.convert(value, to="torch")
-        whole = interop.convert(np.ma.array(array), to=target)
-        assert same(interop.convert(whole, to="numpy"), array)
+        bare = np.ma.array(array, mask=np.zeros(6, bool))
+        assert same(interop.convert(interop.convert(bare, to=target), to="numpy"), array)
+        assert interop.convert(bare, to="torch", copy=False).data_ptr() == start(array)
+    if target == "pandas":
+        table = np.ma.array([[1, 0], [1, 1]], mask=[[0, 1], [0, 0]])
+        assert (
+            interop.convert(interop.convert(table, to=target), to="numpy.ma").tolist()
+            == table.tolist()
+        )
     truth = np.ma.array([True, False, True], mask=[False, True, False])
     assert interop.convert(interop.convert(truth, to=target), to="numpy.ma").tolist() == [
         True,

