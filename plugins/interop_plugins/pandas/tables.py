@@ -16,7 +16,7 @@ from interop.errors import InteropError, RefusedError
 from interop.plugin import Declined
 
 from .arrays import nullable
-from .describe import chunks_of, is_untyped, rows_of, storage
+from .describe import chunks_of, is_sparse, is_untyped, rows_of, storage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,10 +67,10 @@ def to_table(frame: pd.DataFrame) -> pa.Table:
         others = [name for name, dtype in frame.dtypes.items() if is_untyped(dtype)]
         names = f" (columns of objects: {', '.join(map(repr, others))})" if others else ""
         reason = str(error).rstrip(".")
-        msg = (
-            f"PyArrow makes no table of the DataFrame: {reason}{names}. Rename the columns, or "
-            "give their elements one type."
-        )
+        move = "Rename the columns, or give their elements one type."
+        if any(map(is_sparse, frame.dtypes)):
+            move = "Make dense columns of sparse ones: x['a'].sparse.to_dense()."
+        msg = f"PyArrow makes no table of the DataFrame: {reason}{names}. {move}"
         raise RefusedError(msg) from error
     if not arrays:
         return pa.Table.from_pandas(frame)  # a table of no arrays has no rows
