@@ -14,7 +14,6 @@ import interop
 from interop.errors import HandOffError, RefusedError
 from interop_plugins.sparse import canonical
 from tests.cases import together
-from tests.plugins.test_scipy import SUMMED, instances
 from tests.plugins.values import start
 
 DENSE = np.array([[0, 1, 0, 4], [2, 0, 0, 0], [0, 3, 5, 0]])
@@ -302,22 +301,6 @@ def test_too_large_to_be_dense():
         interop.convert(value, to="numpy")
     lies = lying(places[:, ::-1], [2, 1], (2**42,) * 3)  # a flat index would overflow
     assert (interop.convert(lies, to="sparse.coo").coords == places).all()
-
-
-@pytest.mark.parametrize("target", ["numpy", "sparse.coo", "sparse.gcxs.csr", "scipy.csr"])
-@pytest.mark.parametrize(("numbers", "dtype", "to"), SUMMED)
-@pytest.mark.parametrize("length", [10, 600])
-def test_duplicates_are_summed_before_a_cast(target, numbers, dtype, to, length):
-    """Neither the size of a value nor what steps cost turns a number: duplicates are summed first."""
-    coords = np.zeros((2, len(numbers)), "int64")
-    trusting = {"has_duplicates": False, "sorted": True}
-    with np.errstate(all="ignore"):
-        total = np.add.accumulate(np.array(numbers, dtype), dtype=dtype)[-1]
-        expected = (total if to == "bool" else total.real).astype(to)
-    for instance in instances():
-        value = sparse.COO(coords, np.array(numbers, dtype), (length, length), **trusting)
-        result = instance.convert(value, to=target, dtype=to)
-        assert interop.convert(result, to="numpy")[0, 0] == expected
 
 
 def _of_numpy_integers(layout):

@@ -17,6 +17,7 @@ from interop.errors import BadRequestError, InteropError, RefusedError
 from interop.plugin import Spec
 from interop_plugins.torch import dense as torch_dense
 from tests.cases import together
+from tests.inside import forget
 
 ROWS = np.arange(6, dtype="float32").reshape(2, 3)
 
@@ -183,23 +184,23 @@ ODD_ROWS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("target", ["numpy", "torch"])
-@pytest.mark.parametrize("dtype", [None, "complex64"])
-@pytest.mark.parametrize("rows", ODD_ROWS.values(), ids=ODD_ROWS)
+@together("target", ["numpy", "torch"])
+@together("dtype", [None, "complex64"])
+@together("rows", ODD_ROWS.values())
 def test_odd_rows_after_plain_ones_are_stacked_or_refused_as_in_a_first_call(
-    rows: Any, dtype: str | None, target: str
+    loaded: interop.Interop, rows: Any, dtype: str | None, target: str
 ) -> None:
     """Rows that share type, dtype and shape are asked at once, and what they hide is seen."""
 
     def outcome(warm: bool) -> tuple[Any, ...]:
-        instance = interop.Interop()
+        forget(loaded)
         for plain in ([torch.ones(2)] * 2, [np.ones(2)] * 2) if warm else ():
-            instance.convert(plain, to=target, dtype=dtype)
+            loaded.convert(plain, to=target, dtype=dtype)
         try:
-            result = instance.convert(rows(), to=target, dtype=dtype)
+            result = loaded.convert(rows(), to=target, dtype=dtype)
         except InteropError as error:
             return type(error), str(error)
-        numbers = np.asarray(instance.convert(result, to="numpy", allow="detach"))
+        numbers = np.asarray(loaded.convert(result, to="numpy", allow="detach"))
         return type(result), result.dtype, numbers.shape, numbers.tolist()
 
     assert outcome(warm=True) == outcome(warm=False)

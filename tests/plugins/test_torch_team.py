@@ -25,7 +25,7 @@ CASTS = [
     ("complex64", "complex128"),
 ]
 #: Shapes of more elements than one thread takes: whole rows in a piece, rows of several pieces.
-SHAPES = [(2**15 + 1,), (2**17,), (300, 301), (2, 3, 2**14), (2, 2**16), (1, 1, 2**16)]
+SHAPES = [(2**15 + 1,), (300, 301), (2, 3, 2**14), (2, 2**16), (1, 1, 2**16)]
 
 
 @pytest.fixture
@@ -235,7 +235,7 @@ def test_autograd_hears_of_a_write_into_out(
             product.sum().backward()
 
 
-@pytest.mark.parametrize("shape", [(2**15 + 1,), (3, 2**15), (2**23 + 5,)])
+@pytest.mark.parametrize("shape", [(2**15 + 1,), (3, 2**15)])
 @pytest.mark.parametrize(("codes", "zero_point"), [("int8", -7), ("uint8", 200), ("int32", -3)])
 @pytest.mark.filterwarnings("ignore:.*quantized")
 def test_a_crowded_dequantization_gives_the_same_bits(
@@ -265,7 +265,7 @@ def test_a_crowded_dequantization_per_channel_gives_the_same_bits(
     crowded: list[int], axis: int, codes: str, scales: str, zero_points: str
 ) -> None:
     """With a scale for each channel, too, the numbers are torch's, in out= of any strides."""
-    shape, limits = (3, 70_001, 5), torch.iinfo(getattr(torch, codes))
+    shape, limits = (3, 20_001, 5), torch.iinfo(getattr(torch, codes))
     numbers = torch.randint(limits.min, limits.max, shape, dtype=getattr(torch, codes))
     zeros = torch.zeros(shape[axis], dtype=torch.int64)
     if zero_points == "whole":

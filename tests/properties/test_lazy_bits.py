@@ -28,6 +28,7 @@ _TARGETS = [
     *"bool uint16 uint32 uint64 float8_e4m3fn float8_e5m2 float8_e8m0fnu".split(),
 ]
 _BITS = ("plain", "conj", "neg", "both")
+_LAYOUTS = ("C", "C", "F", "strided", "offset", "expanded")
 #: Sizes around those from which torch has a team (32,768 elements), asks its vectorized loops for
 #: more than one round, and interop allocates by NumPy (4 MiB) or leaves the team alone (32 MiB).
 _SMALL = (0, 1, 2, 6, 65, 1000)
@@ -54,14 +55,16 @@ def _numbers(source: str, target: str, bits: str) -> tuple[float, ...]:
 
 
 def _laid_out(value: Any, layout: str) -> Any:
-    """Return the same numbers in C order, in Fortran's, or with steps."""
+    """Return numbers in C order, in Fortran's, with steps, from the second on, or one row's twice."""
     rows = 2 if len(value) % 2 == 0 else 1
     plane = value.reshape(rows, -1)
     if layout == "F":
         return plane.t().contiguous().t()
     if layout == "strided":
         return torch.stack([plane, plane], -1)[..., 0]
-    return plane
+    if layout == "offset":
+        return plane[:, 1:]
+    return plane[:1].expand(plane.shape) if layout == "expanded" else plane
 
 
 def _lazy(value: Any, bits: str) -> Any:
@@ -136,7 +139,7 @@ def _cases(sizes: tuple[int, ...], number: int) -> list[tuple[Any, ...]]:
     # torch itself has a path of its own for these, and only in C order.
     pairs = [("float16", "float32"), ("float32", "float16"), *pairs]
     return [
-        (*pairs[index % len(pairs)], drawn.choice(("C", "C", "F", "strided")), drawn.choice(sizes))
+        (*pairs[index % len(pairs)], drawn.choice(_LAYOUTS), drawn.choice(sizes))
         for index in range(number)
     ]
 

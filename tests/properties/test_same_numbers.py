@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
+import sparse
 import torch
 
 import interop
@@ -83,6 +84,8 @@ def as_bytes(value: Any) -> bytes:
         value = interop.convert(value, "numpy")
     elif scipy.sparse.issparse(value):
         value = value.toarray()
+    elif isinstance(value, sparse.SparseArray):
+        value = value.todense()
     value = np.ascontiguousarray(value)
     if value.dtype.kind == "c":
         value = value.view(f"f{value.itemsize // 2}")
@@ -237,47 +240,52 @@ def test_duplicates_are_summed_in_the_order_they_are_stored_in(
         assert set(results(value, to=to)) == {expected}, to
 
 
-@pytest.mark.parametrize("side", [3, 190])  # of the larger, teams of threads add the elements
-@pytest.mark.parametrize(
-    ("numbers", "dtype", "total"),
-    [
-        ([1.6, 1.6], "int32", 3),
-        ([1.6, -1.6], "bool", 0),
-        ([1e300, 1e300, -1e300], "float32", np.inf),
-        (np.array([200, 100], "u1"), "int32", 44),
-        (np.array([706.6, 706.6], "g"), "int16", 1413),
-    ],
-    ids=str,
+#: Numbers that are stored at one place, the dtype to cast their sum to, and the result.
+SUMMED = [
+    ([1.6, 1.6], "int32", 3),
+    ([1.6, -1.6], "bool", 0),
+    ([1e300, 1e300, -1e300], "float32", np.inf),
+    (np.array([200, 100], "u1"), "int32", 44),
+    ([2**31, -(2**31), 3], "int16", 3),
+    (np.array([706.6, 706.6], "g"), "int16", 1413),
+    ([1.6 + 1j, 1.6 - 1j], "float32", 3.2),
+]
+_WITHOUT_TORCH = (
+    *("numpy", "sparse.coo"),
+    *(f"scipy.{layout}" for layout in ("coo", "csr", "csc", "bsr", "dia", "lil", "dok")),
 )
-def test_duplicates_are_summed_before_they_are_cast(
-    numbers: Any, dtype: str, total: float, side: int
-) -> None:
-    """Whatever steps cost and whatever the size, the sum is the source's, and then it is cast.
 
-    From SciPy to NumPy and SciPy other numbers are summed in the tests of its plugin.
-    """
-    values = np.asarray(numbers)
-    places = np.zeros(len(values), np.int64), np.zeros(len(values), np.int64)
+
+def _summed(values: np.ndarray, side: int) -> Iterator[Any]:
+    """Yield square arrays of every library that store all numbers at their first place."""
+    places = np.zeros((2, len(values)), np.int64)
     pointers = np.array([0, *[len(values)] * side])
-    shape = side, side
-    sources: list[Any] = [
-        scipy.sparse.coo_array((values, places), shape),
-        scipy.sparse.csr_array((values, places[0], pointers), shape),
-        scipy.sparse.csc_array((values, places[0], pointers), shape),
-    ]
+    blocks = np.zeros((len(values), 2, 2), values.dtype)
+    blocks[:, 0, 0] = values
+    yield scipy.sparse.coo_array((values, (places[0], places[1])), (side, side))
+    yield scipy.sparse.csr_array((values, places[0], pointers), (side, side))
+    yield scipy.sparse.csc_array((values, places[0], pointers), (side, side))
+    yield scipy.sparse.bsr_array((blocks, places[0], pointers))
+    yield sparse.COO(places, values, (side, side), has_duplicates=False, sorted=True)
     if values.dtype.char != "g":
-        sources.append(
-            torch.sparse_coo_tensor(
-                np.stack(places), torch.from_numpy(values), shape, check_invariants=False
-            )
+        yield torch.sparse_coo_tensor(
+            places, torch.from_numpy(values), (side, side), check_invariants=False
         )
-    expected = np.zeros(shape, dtype)
-    expected[0, 0] = total
-    of_scipy, of_torch = ("numpy", "scipy.csr", "scipy.coo"), ("torch", "torch.sparse_csr")
-    for source in sources:
-        targets = of_torch if scipy.sparse.issparse(source) else (*of_scipy, *of_torch)
-        for to in of_scipy if dtype == "int16" else targets:
-            assert set(results(source, to=to, dtype=dtype)) == {expected.tobytes()}, (source, to)
+
+
+@pytest.mark.parametrize(("numbers", "dtype", "total"), SUMMED, ids=str)
+def test_duplicates_are_summed_before_they_are_cast(numbers: Any, dtype: str, total: float) -> None:
+    """Whatever steps cost and whatever the size, the sum is the source's, and then it is cast."""
+    values, rng = np.asarray(numbers), Random(dtype)
+    in_torch = () if values.dtype.char == "g" else ("torch", "torch.sparse_csr")
+    # Of the larger, teams of threads add the elements.
+    for source, larger in zip(_summed(values, 3), _summed(values, 190), strict=True):
+        for to in (*_WITHOUT_TORCH, *in_torch):
+            for value, instance in zip((source, larger), rng.sample(instances(), 2), strict=True):
+                expected = np.zeros(value.shape, dtype)
+                expected[0, 0] = total
+                result = instance.convert(value, to=to, dtype=dtype)
+                assert as_bytes(result) == expected.tobytes(), (source, to)
 
 
 def nulls() -> dict[str, Any]:
