@@ -45,6 +45,8 @@ class ColumnReader:
         ``stack(table, dtype=name)`` returns a new array of its columns by a call of the library,
         or `NotImplemented` where that makes another than NumPy would. Without a name it is the
         dtype that NumPy gives to all columns.
+    mask : callable or None
+        ``mask(table)`` returns a new array of the places of nulls in all columns, by such a call.
     by_rows : bool
         Whether rows lie one after the other in arrays that are made of tables, and not columns.
     """
@@ -59,6 +61,7 @@ class ColumnReader:
         dtype: Reference = "",
         untyped: Reference = "",
         stack: Callable[..., Any] | None = None,
+        mask: Callable[[Any], Any] | None = None,
         by_rows: bool = False,
     ) -> None:
         self.columns: Callable[..., Any] = referred(columns)
@@ -68,6 +71,7 @@ class ColumnReader:
         self.chunks: Callable[..., Any] = referred(chunks) if chunks else _whole
         self._untyped: Callable[..., Any] = referred(untyped)
         self._stack: Callable[..., Any] | None = stack
+        self._mask_of_table: Callable[[Any], Any] | None = mask
         self.has_nulls: bool = bool(nulls)
         self.has_untyped: bool = bool(untyped)
         self.by_rows: bool = by_rows
@@ -144,6 +148,8 @@ class ColumnReader:
         import numpy as np
 
         numbers = self.table(table, dtype=dtype)
+        if self._mask_of_table is not None:
+            return np.ma.MaskedArray(numbers, mask=self._mask_of_table(table))
         mask = np.zeros(numbers.shape, np.bool_, order="C" if self.by_rows else "F")
         for index, (_, column) in enumerate(self.columns(table)):
             self._mask(column, mask[:, index])

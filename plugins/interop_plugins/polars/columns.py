@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.kit import INTEGERS, ColumnReader, cast_digits, cast_objects, common_dtype
-from interop.plugin import preserves
+from interop.kit import (
+    INTEGERS,
+    CastErrors,
+    ColumnReader,
+    cast_digits,
+    cast_objects,
+    common_dtype,
+    dtype_name,
+)
+from interop.plugin import DTYPES, preserves
 
-from .describe import NAMES, SHARED, elements_of, flat, name_of, own_name, polars_dtype
+from .describe import NAMES, SHARED, elements_of, flat, own_name, polars_dtype
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,11 +86,10 @@ def _decimals(frame: pl.DataFrame, dtype: np.dtype[Any]) -> Array | None:
     scale = scales.pop()
     if scales or scale is None:
         return None
-    physical = frame.select(pl.all().to_physical())
-    if any(isinstance(own, pl.Decimal) for own in physical.dtypes):  # older versions show no digits
+    if not _shows_digits():
         return None
     # polars cannot show NumPy its integers of 128 bits.
-    few = physical.select(pl.all().cast(pl.Int64, strict=False))
+    few = frame.select(pl.all().to_physical().cast(pl.Int64, strict=False))
     gaps = _null_count(frame)
     if _null_count(few) != gaps:
         return None
@@ -94,6 +102,15 @@ def _decimals(frame: pl.DataFrame, dtype: np.dtype[Any]) -> Array | None:
     return None if numbers is None else numbers.reshape(frame.shape[::-1]).T
 
 
+@cache
+def _shows_digits() -> bool:
+    """Return whether the installed polars shows the integers of decimals; before 1.17 none did."""
+    import polars as pl
+
+    physical = pl.Series([], dtype=pl.Decimal(1, 0)).to_physical()
+    return not isinstance(physical.dtype, pl.Decimal)
+
+
 def _null_count(frame: pl.DataFrame) -> int:
     return sum(frame.null_count().row(0)) if frame.width else 0
 
@@ -104,26 +121,63 @@ def _is_cast_alike(own: str, dtype: str) -> bool:
 
 
 def stack(frame: pl.DataFrame, *, dtype: str | None) -> Any:
-    """Return columns without nulls side by side, if polars casts them as NumPy does."""
-    import numpy as np
-    import polars as pl
+    """Return columns side by side, with NaN or zero for nulls, by the calls of polars and NumPy.
 
-    names = {name_of(own) for own in frame.dtypes}
+    They are those of polars where it casts as NumPy does.
+    """
+    import numpy as np
+
+    names = {kind.__name__ for kind in {*map(type, frame.dtypes)}}
     if dtype and names and all(name.startswith("Decimal") for name in names):
         numbers = _decimals(frame, np.dtype(dtype))
         return NotImplemented if numbers is None else numbers
-    own = frozenset(NAMES.get(name, "") for name in names)
+    own = frozenset([NAMES.get(name, "") for name in names])
     if not own or "" in own:
         return NotImplemented
     dtype = dtype or common_dtype(own)[0]
-    alike = dtype in SHARED and all(_is_cast_alike(name, dtype) for name in own)
-    if not alike or _null_count(frame):
+    whole = frame.to_numpy(order="fortran")
+    if whole.dtype != dtype:
+        whole = _cast(frame, whole, own, dtype)
+    return whole if whole is NotImplemented or whole.flags.writeable else np.array(whole, order="F")
+
+
+def _cast(frame: pl.DataFrame, whole: Array, own: frozenset[str], dtype: str) -> Any:
+    """Return columns in another dtype than that which polars gives to all of them.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+    whole : numpy.ndarray
+        Its columns. Polars makes floats of integers with nulls, and objects of bools with nulls.
+    own : frozenset of str
+        The dtypes of its columns.
+    dtype : str
+    """
+    import numpy as np
+    import polars as pl
+
+    met = dtype_name(whole.dtype)
+    is_exact = met in DTYPES and all(preserves(name, met) for name in own)
+    are_floats = dtype.startswith("float") and met.startswith("float")
+    if is_exact and (are_floats or ({met} == own and not _null_count(frame))):
+        out, errors = np.empty(frame.shape, dtype, order="F"), CastErrors()
+        errors.run(np.copyto, out, whole, "unsafe")
+        errors.tell()
+        return out
+    if dtype not in SHARED | {"bool"} or not all(_is_cast_alike(name, dtype) for name in own):
         return NotImplemented
-    array: Array = frame.to_numpy(order="fortran")
-    if array.dtype != dtype:  # Polars promotes otherwise than NumPy
-        type_ = polars_dtype(dtype)
-        array = frame.with_columns(pl.all().cast(type_)).to_numpy(order="fortran")
-    return array if array.flags.writeable else np.array(array, order="F")
+    cast = pl.all().cast(polars_dtype(dtype))
+    if not dtype.startswith("float"):
+        cast = cast.fill_null(False if dtype == "bool" else 0)
+    return frame.select(cast).to_numpy(order="fortran")
+
+
+def mask(frame: pl.DataFrame) -> Array:
+    """Return the places of nulls side by side."""
+    import polars as pl
+
+    places: Array = frame.select(pl.all().is_null()).to_numpy(order="fortran")
+    return places
 
 
 READER = ColumnReader(
@@ -134,4 +188,5 @@ READER = ColumnReader(
     dtype=dtype_of,
     untyped=untyped,
     stack=stack,
+    mask=mask,
 )
