@@ -15,12 +15,15 @@ import textwrap
 from collections.abc import Callable, Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import interop
 from tests.paths import python_path
+
+if TYPE_CHECKING:
+    from tests.cuda_driver import CudaDriver
 
 # Processes that tests start import what is tested here.
 os.environ["PYTHONPATH"] = python_path(*os.environ.get("PYTHONPATH", "").split(os.pathsep))
@@ -197,6 +200,16 @@ def convert() -> Callable[..., Any]:
         return first[0]
 
     return run
+
+
+@pytest.fixture
+def cuda_driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaDriver]:
+    """A CUDA driver where there is none: a device is memory of the host, and a stream a thread."""
+    from tests.cuda_driver import installed
+
+    driver = installed(monkeypatch)
+    yield driver
+    driver.close()
 
 
 #: Warnings are errors, but for a docstring of torchao's, which is compiled when it is first imported.

@@ -66,8 +66,9 @@ class CudaDriver:
         Called when somebody has waited for a copy, with its number, from 1 on; returns a status.
     """
 
-    def __init__(self, *, seconds: float = 0.0) -> None:
-        self.seconds = seconds
+    def __init__(self) -> None:
+        #: How long a new stream waits before each piece of its work.
+        self.seconds = 0.002
         self.log: list[str] = []
         self.copies: list[tuple[str, int, int, int]] = []
         self.retained: set[int] = set()
@@ -185,9 +186,9 @@ class CudaDriver:
             stream.close()
 
 
-def installed(monkeypatch: pytest.MonkeyPatch, **facts: Any) -> CudaDriver:
+def installed(monkeypatch: pytest.MonkeyPatch) -> CudaDriver:
     """Let there be a driver, a new ring of chunks, and eight idle cores."""
-    fake = CudaDriver(**facts)
+    fake = CudaDriver()
     monkeypatch.setattr(driver, "_function", lambda name: getattr(fake, name))
     monkeypatch.setattr(driver, "_events", driver._Handles("cuEventCreate", 2))
     monkeypatch.setattr(driver, "_streams", driver._Handles("cuStreamCreate", 1))

@@ -9,6 +9,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -196,34 +197,24 @@ def another_device(kit: Kit) -> str:
     return f"{kit.device_type}:1"
 
 
-@pytest.fixture
-def dpnp() -> Any:
-    """Return dpnp, if it sees a device."""
-    if dpnp_finds():
-        pytest.skip(dpnp_finds())
-    import dpnp
+def _seen(name: str, finds: Callable[[], str]) -> Any:
+    """Return the fixture of a framework that has to see a device."""
 
-    return dpnp
+    @pytest.fixture(name=name)
+    def framework() -> Any:
+        """The framework, if it sees a device."""
+        if finds():
+            pytest.skip(finds())
+        return import_module(name)
 
-
-@pytest.fixture
-def torch() -> Any:
-    """Return torch, if it sees the device."""
-    if torch_finds():
-        pytest.skip(torch_finds())
-    import torch
-
-    return torch
+    return framework
 
 
-@pytest.fixture
-def cupy() -> Any:
-    """Return CuPy, if it sees the device."""
-    if cupy_finds():
-        pytest.skip(cupy_finds())
-    import cupy
-
-    return cupy
+torch, cupy, dpnp = (
+    _seen("torch", torch_finds),
+    _seen("cupy", cupy_finds),
+    _seen("dpnp", dpnp_finds),
+)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,9 @@ import pytest
 
 import interop
 from interop.kit import fetch_staged, send_staged, staging
-from tests.cuda_driver import CudaDriver, Stream, cores, installed
+from tests.cuda_driver import CudaDriver, Stream, cores
+
+pytestmark = pytest.mark.usefixtures("cuda_driver")
 
 MIB = 2**20
 LEAST = 16 * MIB
@@ -42,37 +44,29 @@ def send(source: Any, there: Any, index: int = 0) -> bool:
     return send_staged(source, there.ctypes.data, index)
 
 
-@pytest.fixture(autouse=True)
-def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaDriver]:
-    """Let there be a driver, a new ring, and eight idle cores."""
-    fake = installed(monkeypatch)
-    yield fake
-    fake.close()
-
-
 SIZES = [LEAST, LEAST + 1, 40 * MIB + 12_345, 64 * MIB, 100 * MIB - 1]
 
 
 @pytest.mark.parametrize("nbytes", SIZES)
-def test_every_byte_is_fetched(driver: CudaDriver, nbytes: int) -> None:
+def test_every_byte_is_fetched(cuda_driver: CudaDriver, nbytes: int) -> None:
     """The host has the device's bytes when the call returns, each fetched once, and no thread is left."""
     there, out = pattern(nbytes), np.zeros(nbytes, np.uint8)
-    before = driver.threads()
+    before = cuda_driver.threads()
     assert fetch(out, there)
-    wait_for(lambda: driver.threads() <= before)
+    wait_for(lambda: cuda_driver.threads() <= before)
     assert np.array_equal(out, there)
-    assert sum(length for _, _, length, _ in driver.copies) == nbytes
+    assert sum(length for _, _, length, _ in cuda_driver.copies) == nbytes
 
 
 @pytest.mark.parametrize("nbytes", SIZES)
-def test_every_byte_is_sent(driver: CudaDriver, nbytes: int) -> None:
+def test_every_byte_is_sent(cuda_driver: CudaDriver, nbytes: int) -> None:
     """The device has the host's bytes when the call returns, so that these may be overwritten."""
     there, source = pattern(nbytes), pattern(nbytes, start=1)
     expected = source.copy()
     assert send(source, there)
     source[:] = 0
     assert np.array_equal(there, expected)
-    assert sum(length for _, _, length, _ in driver.copies) == nbytes
+    assert sum(length for _, _, length, _ in cuda_driver.copies) == nbytes
 
 
 #: The lengths of blocks, each with how many pieces of the device's memory all of them are.
@@ -84,49 +78,49 @@ LEAVES = {
 
 
 @pytest.mark.parametrize(("lengths", "pieces"), LEAVES.values(), ids=LEAVES)
-def test_blocks_share_chunks(driver: CudaDriver, lengths: list[int], pieces: int) -> None:
+def test_blocks_share_chunks(cuda_driver: CudaDriver, lengths: list[int], pieces: int) -> None:
     """The device copies once for each piece of all blocks together, whatever their lengths are."""
     there = pattern(sum(lengths))
     blocks = [np.zeros(length, np.uint8) for length in lengths]
     assert fetch(blocks, there)
     assert np.array_equal(np.concatenate(blocks), there)
-    assert len(driver.copies) == pieces
+    assert len(cuda_driver.copies) == pieces
     there[:] = 0
     expected = np.concatenate(blocks)
     assert send(tuple(blocks), there)
     assert np.array_equal(there, expected)
-    assert len(driver.copies) == 2 * pieces
+    assert len(cuda_driver.copies) == 2 * pieces
 
 
 @pytest.mark.parametrize(("nbytes", "piece"), [(LEAST, 4 * MIB), (64 * MIB, 8 * MIB)])
 def test_pieces_are_smaller_where_few_would_be_large(
-    driver: CudaDriver, nbytes: int, piece: int
+    cuda_driver: CudaDriver, nbytes: int, piece: int
 ) -> None:
     """From 64 MiB on a piece fills a chunk; below, it has 4 MiB."""
     assert fetch(np.empty(nbytes, np.uint8), pattern(nbytes))
-    assert {length for _, _, length, _ in driver.copies} == {piece}
+    assert {length for _, _, length, _ in cuda_driver.copies} == {piece}
 
 
-def test_memory_is_locked_once(driver: CudaDriver) -> None:
+def test_memory_is_locked_once(cuda_driver: CudaDriver) -> None:
     """Transfers in both directions, of all devices, go through one stretch of 64 MiB."""
     there, host = pattern(100 * MIB), np.empty(100 * MIB, np.uint8)
     for index in (1, 0, 1):
         assert fetch(host, there, index)
         assert send(host, there, index)
-    assert driver.log == ["lock"]
-    assert [*driver.locked.values()] == [64 * MIB]
+    assert cuda_driver.log == ["lock"]
+    assert [*cuda_driver.locked.values()] == [64 * MIB]
 
 
-def test_no_other_device_is_touched(driver: CudaDriver) -> None:
+def test_no_other_device_is_touched(cuda_driver: CudaDriver) -> None:
     """A transfer with the second device makes no context on the first one."""
     assert fetch(np.empty(LEAST, np.uint8), pattern(LEAST), 1)
-    assert driver.retained == {1}
+    assert cuda_driver.retained == {1}
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system has no affinities")
 @pytest.mark.parametrize("limit", ["OMP_NUM_THREADS", "affinity"])
 def test_threads_that_compute_nothing_are_not_counted_as_such(
-    driver: CudaDriver, monkeypatch: pytest.MonkeyPatch, limit: str
+    cuda_driver: CudaDriver, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     """torchrun sets OMP_NUM_THREADS to 1, which is no reason to wait for one core; affinity is."""
     from interop.kit import threads
@@ -140,27 +134,27 @@ def test_threads_that_compute_nothing_are_not_counted_as_such(
 
 
 def test_there_are_as_many_threads_as_idle_cores(
-    driver: CudaDriver, monkeypatch: pytest.MonkeyPatch
+    cuda_driver: CudaDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The caller's thread copies nothing."""
     cores(monkeypatch, 3)
-    driver.seconds = 0.005
+    cuda_driver.seconds = 0.005
     assert fetch(np.empty(64 * MIB, np.uint8), pattern(64 * MIB))
-    workers = {thread for *_, thread in driver.copies}
+    workers = {thread for *_, thread in cuda_driver.copies}
     assert len(workers) == 3
     assert threading.get_ident() not in workers
 
 
 @pytest.mark.parametrize(("nbytes", "idle"), [(LEAST - 1, 8), (LEAST, 1), (LEAST, 0)])
 def test_small_transfers_and_busy_machines_are_left_alone(
-    driver: CudaDriver, monkeypatch: pytest.MonkeyPatch, nbytes: int, idle: int
+    cuda_driver: CudaDriver, monkeypatch: pytest.MonkeyPatch, nbytes: int, idle: int
 ) -> None:
     """Below 16 MiB, or with one idle core, nothing is locked and nothing is copied."""
     cores(monkeypatch, idle)
     host = np.empty(nbytes, np.uint8)
     assert not fetch(host, host)
     assert not send(host, host)
-    assert (driver.log, driver.copies) == ([], [])
+    assert (cuda_driver.log, cuda_driver.copies) == ([], [])
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -172,7 +166,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def test_transfers_wait_for_nobody_elses_work(
-    driver: CudaDriver, monkeypatch: pytest.MonkeyPatch
+    cuda_driver: CudaDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two threads transfer in both directions while a stream has a backlog, and neither waits for it.
 
@@ -181,7 +175,7 @@ def test_transfers_wait_for_nobody_elses_work(
     cores(monkeypatch, 3)
     backlog, begun = Stream(), threading.Event()
     backlog.put(lambda: begun.wait(20))
-    driver.streams[7] = backlog
+    cuda_driver.streams[7] = backlog
     there, hosts = [pattern(64 * MIB) for _ in range(2)], [pattern(64 * MIB, 9) for _ in range(2)]
     done: list[bool] = []
     callers = [
@@ -196,15 +190,15 @@ def test_transfers_wait_for_nobody_elses_work(
     begun.set()
     assert done == [True, True]
     assert all(map(np.array_equal, hosts, there))
-    assert driver.log == ["lock"]
+    assert cuda_driver.log == ["lock"]
 
 
 def test_both_directions_are_under_way_at_once(
-    driver: CudaDriver, monkeypatch: pytest.MonkeyPatch
+    cuda_driver: CudaDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A slow copy up and a slow copy down are on two streams, and end at about the same time."""
     cores(monkeypatch, 2)
-    driver.seconds, half = 0.05, 32 * MIB
+    cuda_driver.seconds, half = 0.05, 32 * MIB
     there, hosts = [pattern(half) for _ in range(2)], [pattern(half, 9) for _ in range(2)]
     callers = [
         threading.Thread(target=fetch, args=(hosts[0], there[0])),
@@ -215,17 +209,17 @@ def test_both_directions_are_under_way_at_once(
     for caller in callers:
         caller.join(20)
     assert all(map(np.array_equal, hosts, there))
-    ways = [way for way, *_ in driver.copies]
+    ways = [way for way, *_ in cuda_driver.copies]
     assert {*ways[:6]} == {"down", "up"}
 
 
-def test_transfers_at_once_share_the_chunks(driver: CudaDriver) -> None:
+def test_transfers_at_once_share_the_chunks(cuda_driver: CudaDriver) -> None:
     """A transfer while another has all chunks is not staged, and none of both is wrong."""
-    driver.seconds = 0.05
+    cuda_driver.seconds = 0.05
     there, out = pattern(64 * MIB), np.zeros(64 * MIB, np.uint8)
     first = threading.Thread(target=fetch, args=(out, there))
     first.start()
-    wait_for(lambda: len(driver.in_use) == 8)
+    wait_for(lambda: len(cuda_driver.in_use) == 8)
     assert not fetch(np.empty(LEAST, np.uint8), pattern(LEAST))
     first.join()
     assert np.array_equal(out, there)
@@ -233,11 +227,11 @@ def test_transfers_at_once_share_the_chunks(driver: CudaDriver) -> None:
 
 
 def test_many_transfers_at_once_are_right(
-    driver: CudaDriver, monkeypatch: pytest.MonkeyPatch
+    cuda_driver: CudaDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Threads that transfer in both directions at once never share a chunk or lose a byte."""
     cores(monkeypatch, 3)
-    driver.seconds = 0.001
+    cuda_driver.seconds = 0.001
     blocks = [pattern(LEAST + 7 * n) for n in range(4)]
     failures: list[object] = []
 
@@ -256,32 +250,32 @@ def test_many_transfers_at_once_are_right(
     for caller in callers:
         caller.join()
     assert failures == []
-    assert driver.log == ["lock"]
+    assert cuda_driver.log == ["lock"]
 
 
 @pytest.mark.parametrize("blocks", [1, 100])
-def test_an_error_ends_the_transfer(driver: CudaDriver, blocks: int) -> None:
+def test_an_error_ends_the_transfer(cuda_driver: CudaDriver, blocks: int) -> None:
     """The first error is raised when all threads have ended, and then every chunk is free again."""
-    driver.seconds = 0.002
-    driver.hook = lambda number: 700 if number == 3 else 0
+    cuda_driver.seconds = 0.002
+    cuda_driver.hook = lambda number: 700 if number == 3 else 0
     there = pattern(100 * MIB)
     before, outs = (
-        driver.threads(),
+        cuda_driver.threads(),
         [np.zeros(100 * MIB // blocks, np.uint8) for _ in range(blocks)],
     )
     out = outs[0] if blocks == 1 else outs
     with pytest.raises(RuntimeError, match=r"CUDA_ERROR_OF_THE_TEST \(700\)"):
         fetch(out, there)
-    wait_for(lambda: driver.threads() <= before)
-    assert driver.in_use == set()
-    assert len(driver.copies) < 13
+    wait_for(lambda: cuda_driver.threads() <= before)
+    assert cuda_driver.in_use == set()
+    assert len(cuda_driver.copies) < 13
     assert staging._ring.room() == 8
-    driver.hook = lambda number: 0
+    cuda_driver.hook = lambda number: 0
     assert fetch(out, there)
     assert np.array_equal(np.concatenate(outs), there)
 
 
-def interrupting(driver: CudaDriver, *numbers: int) -> None:
+def interrupting(cuda_driver: CudaDriver, *numbers: int) -> None:
     """Let Ctrl-C be pressed when so many copies are done."""
     left = {*numbers}
 
@@ -291,32 +285,32 @@ def interrupting(driver: CudaDriver, *numbers: int) -> None:
             os.kill(os.getpid(), signal.SIGINT)
         return 0
 
-    driver.hook = hook
+    cuda_driver.hook = hook
 
 
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("presses", [1, 3])
-def test_an_interruption_ends_the_transfer(driver: CudaDriver, presses: int) -> None:
+def test_an_interruption_ends_the_transfer(cuda_driver: CudaDriver, presses: int) -> None:
     """After Ctrl-C, pressed again while the call ends or not, no thread copies, and chunks are free."""
-    driver.seconds = 0.1
+    cuda_driver.seconds = 0.1
     there, out = pattern(200 * MIB), np.zeros(200 * MIB, np.uint8)
-    interrupting(driver, *range(4, 4 + presses))
-    before = driver.threads()
+    interrupting(cuda_driver, *range(4, 4 + presses))
+    before = cuda_driver.threads()
     with pytest.raises(KeyboardInterrupt):
         fetch(out, there)
-    assert driver.in_use == set()
-    assert 4 <= len(driver.copies) < 25
+    assert cuda_driver.in_use == set()
+    assert 4 <= len(cuda_driver.copies) < 25
     assert staging._ring.room() == 8
-    wait_for(lambda: driver.threads() <= before)
-    driver.seconds, driver.hook = 0.0, lambda number: 0
-    for stream in driver.streams.values():
+    wait_for(lambda: cuda_driver.threads() <= before)
+    cuda_driver.seconds, cuda_driver.hook = 0.0, lambda number: 0
+    for stream in cuda_driver.streams.values():
         stream.seconds = 0.0
     assert fetch(out, there)
     assert np.array_equal(out, there)
 
 
 def test_an_interruption_while_a_thread_starts_leaves_none_behind(
-    driver: CudaDriver, monkeypatch: pytest.MonkeyPatch
+    cuda_driver: CudaDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A member that has just started is waited for, although starting it was interrupted."""
     from interop.kit import threads
@@ -325,16 +319,16 @@ def test_an_interruption_while_a_thread_starts_leaves_none_behind(
 
     def interrupted(function: Any, arguments: Any) -> None:
         members.append(start(function, arguments))
-        wait_for(lambda: bool(driver.in_use))
+        wait_for(lambda: bool(cuda_driver.in_use))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(threads, "start_new_thread", interrupted)
-    driver.seconds = 0.05
+    cuda_driver.seconds = 0.05
     out = np.zeros(64 * MIB, np.uint8)
     with pytest.raises(KeyboardInterrupt):
         fetch(out, pattern(64 * MIB, start=1))
-    assert driver.in_use == set()
-    assert len(members) == len(driver.copies) == 1
+    assert cuda_driver.in_use == set()
+    assert len(members) == len(cuda_driver.copies) == 1
     written = out.copy()
     time.sleep(0.1)
     assert np.array_equal(out, written)
@@ -342,10 +336,10 @@ def test_an_interruption_while_a_thread_starts_leaves_none_behind(
 
 @pytest.mark.parametrize("why", ["refused", "no driver"])
 def test_no_page_locked_memory_is_no_error(
-    driver: CudaDriver, monkeypatch: pytest.MonkeyPatch, why: str
+    cuda_driver: CudaDriver, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     """Where the system locks no memory the transfer is not staged; the next one tries again."""
-    driver.refuses_to_lock = True
+    cuda_driver.refuses_to_lock = True
     with monkeypatch.context() as patches:
         if why == "no driver":
             from interop.kit import driver as module
@@ -354,9 +348,9 @@ def test_no_page_locked_memory_is_no_error(
             patches.setattr(module, "_LIBRARY", "libnowhere.so")
             module._library.cache_clear()
         assert not fetch(np.empty(LEAST, np.uint8), pattern(LEAST))
-    assert driver.copies == []
+    assert cuda_driver.copies == []
     assert staging._ring.room() == 8
-    driver.refuses_to_lock = False
+    cuda_driver.refuses_to_lock = False
     assert fetch(np.empty(LEAST, np.uint8), pattern(LEAST))
 
 
@@ -371,7 +365,7 @@ def test_no_threads_are_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not fetch(np.empty(LEAST, np.uint8), pattern(LEAST))
 
 
-def test_the_memory_can_be_given_back(driver: CudaDriver) -> None:
+def test_the_memory_can_be_given_back(cuda_driver: CudaDriver) -> None:
     """All of it is unlocked and free, none of it is in anybody's cache, and the next transfer is right."""
     there, out = pattern(64 * MIB), np.zeros(64 * MIB, np.uint8)
     assert fetch(out, there)
@@ -379,28 +373,28 @@ def test_the_memory_can_be_given_back(driver: CudaDriver) -> None:
     interop.free_staging_buffers()
     gc.collect()
     assert memory() is None
-    assert (driver.log, driver.locked) == (["lock", "unlock"], {})
+    assert (cuda_driver.log, cuda_driver.locked) == (["lock", "unlock"], {})
     interop.free_staging_buffers()
     assert fetch(out, there)
-    assert driver.log == ["lock", "unlock", "lock"]
+    assert cuda_driver.log == ["lock", "unlock", "lock"]
     assert np.array_equal(out, there)
 
 
-def test_memory_in_use_is_given_back_when_it_is_not(driver: CudaDriver) -> None:
+def test_memory_in_use_is_given_back_when_it_is_not(cuda_driver: CudaDriver) -> None:
     """A transfer that is under way goes on, and what it uses is unlocked at its end."""
-    driver.seconds = 0.01
+    cuda_driver.seconds = 0.01
     there, out = pattern(100 * MIB), np.zeros(100 * MIB, np.uint8)
     caller = threading.Thread(target=fetch, args=(out, there))
     caller.start()
-    wait_for(lambda: bool(driver.in_use))
+    wait_for(lambda: bool(cuda_driver.in_use))
     interop.free_staging_buffers()
-    assert driver.log == ["lock"]
+    assert cuda_driver.log == ["lock"]
     caller.join()
-    assert driver.log == ["lock", "unlock"]
+    assert cuda_driver.log == ["lock", "unlock"]
     assert np.array_equal(out, there)
 
 
-def test_nothing_keeps_the_memory_of_a_transfer(driver: CudaDriver) -> None:
+def test_nothing_keeps_the_memory_of_a_transfer(cuda_driver: CudaDriver) -> None:
     """Nobody keeps the host's bytes once the call has returned."""
     out = np.empty(LEAST, np.uint8)
     assert fetch(out, pattern(LEAST))

@@ -28,7 +28,7 @@ from interop._request.request import Request
 from interop.errors import DeviceError, HandOffError, RefusedError
 from interop.kit import driver as calls
 from interop.plugin import Declined, make_spec
-from tests.cuda_driver import CudaDriver, installed
+from tests.cuda_driver import CudaDriver
 from tests.toys import Box, toy
 
 torch = pytest.importorskip("torch", reason="torch is not installed here")
@@ -90,14 +90,6 @@ class Event:
 
     def synchronize(self) -> None:
         self.stream.synchronize()
-
-
-@pytest.fixture
-def cuda_driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaDriver]:
-    """Let there be a driver, which notes the handles of the streams that wait, and for which."""
-    fake = installed(monkeypatch)
-    yield fake
-    fake.close()
 
 
 @pytest.fixture
@@ -1095,7 +1087,7 @@ def test_a_plan_tells_that_components_on_two_devices_move(target: str) -> None:
     for words in ({"copy": False}, {"forbid": "transfer"}):
         with pytest.raises(RefusedError) as refusal:
             interop.plan(spec, target, **words)
-        assert refusal.value.effects == {"transfer"}
+        assert "transfer" in refusal.value.effects
 
 
 # ---------------------------------------------------------------------- what CuPy does not have

@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +21,7 @@ import pytest
 import interop
 from interop.kit import staging, transfer
 from interop.plugin import Declined, make_spec
-from tests.cuda_driver import CudaDriver, cores, installed
+from tests.cuda_driver import CudaDriver
 
 torch = pytest.importorskip("torch", reason="torch is not installed here")
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed here")
@@ -32,15 +32,6 @@ from interop_plugins.torch import transfers as torch_transfers  # noqa: E402
 
 #: float32 elements of 20 MiB, which is five pieces.
 COUNT = 5 * 2**20
-
-
-@pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[CudaDriver]:
-    """Let there be a device, four idle cores and no chunk yet."""
-    fake = installed(monkeypatch, seconds=0.002)
-    cores(monkeypatch, 4)
-    yield fake
-    fake.close()
 
 
 @pytest.mark.parametrize("dtype", [None, "float16"])
@@ -82,10 +73,10 @@ class CupyStream:
 
 
 @pytest.fixture
-def there(device: CudaDriver, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def there(cuda_driver: CudaDriver, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Let CuPy work on the device, and return a function that makes arrays on it."""
     runtime = cupy.cuda.runtime
-    current = CupyStream("CuPy's", device.log)
+    current = CupyStream("CuPy's", cuda_driver.log)
     monkeypatch.setattr(
         runtime, "pointerGetAttributes", lambda address: SimpleNamespace(type=locked[0])
     )
@@ -104,17 +95,17 @@ def there(device: CudaDriver, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
             *, stream: CupyStream = current, out: Any = None, blocking: bool = True
         ) -> np.ndarray[Any, Any]:
             assert blocking
-            device.log.append(f"get on {stream.name}")
+            cuda_driver.log.append(f"get on {stream.name}")
             result = np.empty(memory.shape, memory.dtype) if out is None else out
             result[...] = memory
             return result
 
         def set_(value: Any, *, stream: CupyStream) -> None:
-            device.log.append(f"set on {stream.name}")
+            cuda_driver.log.append(f"set on {stream.name}")
             memory[...] = value
 
         def copy(*, order: str = "C") -> Any:
-            device.log.append("gather")
+            cuda_driver.log.append("gather")
             return make(memory.copy(order))
 
         address, place = memory.ctypes.data, nullcontext()
@@ -152,28 +143,28 @@ class Pretended(SimpleNamespace):
 ORDER = ["the host waits for CuPy's", "lock"]
 
 
-def ways(device: CudaDriver) -> list[str]:
+def ways(cuda_driver: CudaDriver) -> list[str]:
     """Return the directions of the copies that the driver has made."""
-    return [way for way, *_ in device.copies]
+    return [way for way, *_ in cuda_driver.copies]
 
 
-def threads(device: CudaDriver) -> set[int]:
+def threads(cuda_driver: CudaDriver) -> set[int]:
     """Return the threads that have asked for copies."""
-    return {thread for *_, thread in device.copies}
+    return {thread for *_, thread in cuda_driver.copies}
 
 
-def test_cupys_arrays_are_fetched_in_stages(device: CudaDriver, there: Any) -> None:
+def test_cupys_arrays_are_fetched_in_stages(cuda_driver: CudaDriver, there: Any) -> None:
     """A large array is on the host when the call returns, copied after what its stream has queued."""
     value = there(np.arange(COUNT, dtype="float32"))
     array = hand_offs.to_numpy(value, device="cpu")
     assert array.dtype == np.float32
     assert np.array_equal(array, np.arange(COUNT, dtype="float32"))
-    assert device.log == ORDER
-    assert ways(device) == ["down"] * 5
-    assert threading.get_ident() not in threads(device)
+    assert cuda_driver.log == ORDER
+    assert ways(cuda_driver) == ["down"] * 5
+    assert threading.get_ident() not in threads(cuda_driver)
 
 
-def test_arrays_of_the_host_are_sent_to_cupy_in_stages(device: CudaDriver, there: Any) -> None:
+def test_arrays_of_the_host_are_sent_to_cupy_in_stages(cuda_driver: CudaDriver, there: Any) -> None:
     """A large array is on the device when the call returns, so that it may be overwritten."""
     value = np.arange(COUNT, dtype="float32").reshape(5, -1)
     value.flags.writeable = False
@@ -181,11 +172,11 @@ def test_arrays_of_the_host_are_sent_to_cupy_in_stages(device: CudaDriver, there
     value.flags.writeable = True
     value[:] = 0
     assert np.array_equal(result.memory.reshape(-1), np.arange(COUNT, dtype="float32"))
-    assert device.log == ORDER
-    assert ways(device) == ["up"] * 5
+    assert cuda_driver.log == ORDER
+    assert ways(cuda_driver) == ["up"] * 5
 
 
-def test_cupy_writes_into_what_is_given(device: CudaDriver, there: Any) -> None:
+def test_cupy_writes_into_what_is_given(cuda_driver: CudaDriver, there: Any) -> None:
     """out= gets the bytes themselves, in stages, on the host and on the device."""
     value, out = there(np.arange(COUNT, dtype="float32")), np.zeros(COUNT, "float32")
     hand_offs.fetch_into(out, value)
@@ -193,25 +184,27 @@ def test_cupy_writes_into_what_is_given(device: CudaDriver, there: Any) -> None:
     back = there(np.zeros(COUNT, "float32"))
     hand_offs.fill_from_numpy(back, out)
     assert np.array_equal(back.memory, value.memory)
-    assert not any(entry.startswith(("get", "set")) for entry in device.log)
+    assert not any(entry.startswith(("get", "set")) for entry in cuda_driver.log)
 
 
-def test_cupy_gathers_strided_arrays_on_the_device(device: CudaDriver, there: Any) -> None:
+def test_cupy_gathers_strided_arrays_on_the_device(cuda_driver: CudaDriver, there: Any) -> None:
     """The elements cross as one block, in C order."""
     memory = np.arange(COUNT, dtype="float32").reshape(5, -1).T
     array = hand_offs.to_numpy(there(memory, contiguous=False), device="cpu")
     assert np.array_equal(array, memory)
     assert array.flags.c_contiguous
-    assert device.log[0] == "gather"
+    assert cuda_driver.log[0] == "gather"
 
 
-def test_the_driver_reaches_page_locked_memory_by_itself(device: CudaDriver, there: Any) -> None:
+def test_the_driver_reaches_page_locked_memory_by_itself(
+    cuda_driver: CudaDriver, there: Any
+) -> None:
     """One call of the driver's fills page-locked memory, or reads it."""
     there.locked[0] = cupy.cuda.runtime.memoryTypeHost
     value, out = there(np.arange(COUNT, dtype="float32")), np.zeros(COUNT, "float32")
     hand_offs.fetch_into(out, value)
     hand_offs.fill_from_numpy(there(np.zeros(COUNT, "float32")), out)
-    assert device.log == ["get on CuPy's", "set on CuPy's", "the host waits for CuPy's"]
+    assert cuda_driver.log == ["get on CuPy's", "set on CuPy's", "the host waits for CuPy's"]
     assert np.array_equal(out, value.memory)
 
 
@@ -225,23 +218,23 @@ LEAVES = {
 
 @pytest.mark.parametrize(("shapes", "pieces"), LEAVES.values(), ids=LEAVES)
 def test_cupys_leaves_cross_together(
-    device: CudaDriver, there: Any, monkeypatch: pytest.MonkeyPatch, shapes: Any, pieces: int
+    cuda_driver: CudaDriver, there: Any, monkeypatch: pytest.MonkeyPatch, shapes: Any, pieces: int
 ) -> None:
     """The driver copies once a piece, not once a leaf; every leaf owns its memory."""
     sources = leaves(shapes)
     arrays = hand_offs.all_to_numpy([there(source) for source in sources], device="cpu")
-    assert ways(device) == ["down"] * pieces
-    assert device.log == ORDER
+    assert ways(cuda_driver) == ["down"] * pieces
+    assert cuda_driver.log == ORDER
     check(arrays, sources)
-    device.log.clear()
-    device.copies.clear()
+    cuda_driver.log.clear()
+    cuda_driver.copies.clear()
     results = hand_offs.all_from_numpy(arrays, device="cuda")
-    assert ways(device) == ["up"] * pieces
-    assert [x for x in device.log if x != "gather"] == ["the host waits for CuPy's"] * 2
+    assert ways(cuda_driver) == ["up"] * pieces
+    assert [x for x in cuda_driver.log if x != "gather"] == ["the host waits for CuPy's"] * 2
     for array in arrays:
         array[...] = 0
     check([result.memory for result in results], sources)
-    assert threading.get_ident() not in threads(device)
+    assert threading.get_ident() not in threads(cuda_driver)
 
 
 @pytest.fixture
@@ -274,7 +267,7 @@ def mine() -> interop.Interop:
 
 
 def test_a_tree_crosses_through_the_ring(
-    device: CudaDriver, there: Any, mine: interop.Interop
+    cuda_driver: CudaDriver, there: Any, mine: interop.Interop
 ) -> None:
     """The first leaf is compared with its plan, and the other 63 of 512 KiB are eight copies."""
     sources = leaves([(1024, 128)] * 64)
@@ -282,26 +275,26 @@ def test_a_tree_crosses_through_the_ring(
     result = mine.convert_tree({**tree, "tied": tree["layer5"]}, to="numpy")
     check([result[name] for name in tree], sources)
     assert result["tied"] is result["layer5"]
-    assert device.log.count("get on CuPy's") == 1
-    assert ways(device) == ["down"] * 8
-    device.log.clear()
+    assert cuda_driver.log.count("get on CuPy's") == 1
+    assert ways(cuda_driver) == ["down"] * 8
+    cuda_driver.log.clear()
     with interop.trace() as receipts:
         check(mine.convert_tree([*tree.values()], to="numpy"), sources)
-    assert len(receipts) == device.log.count("get on CuPy's") == 64
+    assert len(receipts) == cuda_driver.log.count("get on CuPy's") == 64
 
 
 def test_a_link_that_fails_leaves_the_tree_to_the_driver(
-    device: CudaDriver, there: Any, mine: interop.Interop
+    cuda_driver: CudaDriver, there: Any, mine: interop.Interop
 ) -> None:
     """An error in the middle ends all threads, and the leaves cross one by one."""
     sources = leaves([(1024, 128)] * 64)
     tree = [there(source) for source in sources]
-    before = device.threads()
-    device.hook = lambda number: 700 if number == 5 else 0
+    before = cuda_driver.threads()
+    cuda_driver.hook = lambda number: 700 if number == 5 else 0
     check(mine.convert_tree(tree, to="numpy"), sources)
-    assert device.log.count("get on CuPy's") == 64
-    assert len(device.copies) < 9
-    wait_for(lambda: device.threads() <= before)
+    assert cuda_driver.log.count("get on CuPy's") == 64
+    assert len(cuda_driver.copies) < 9
+    wait_for(lambda: cuda_driver.threads() <= before)
     assert staging._ring.room() == 8
 
 
@@ -315,12 +308,12 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_an_interruption_of_a_tree_leaves_no_thread(
-    device: CudaDriver, there: Any, mine: interop.Interop
+    cuda_driver: CudaDriver, there: Any, mine: interop.Interop
 ) -> None:
     """Ctrl-C ends the call once no thread copies, every chunk is free, and the tree is whole again."""
     sources = leaves([(1024, 128)] * 64)
     tree = [there(source) for source in sources]
-    expected, before = [*tree], device.threads()
+    expected, before = [*tree], cuda_driver.threads()
 
     def interrupted(number: int) -> int:
         if number == 2:
@@ -328,12 +321,12 @@ def test_an_interruption_of_a_tree_leaves_no_thread(
             time.sleep(0.2)
         return 0
 
-    device.hook = interrupted
+    cuda_driver.hook = interrupted
     with pytest.raises(KeyboardInterrupt):
         mine.convert_tree(tree, to="numpy", consume=True)
     assert len(tree) == 64
     assert tree[1:] == expected[1:]
-    wait_for(lambda: device.threads() <= before)
+    wait_for(lambda: cuda_driver.threads() <= before)
     assert staging._ring.room() == 8
     check(mine.convert_tree(expected, to="numpy"), sources)
 
@@ -359,7 +352,7 @@ def check(arrays: Any, expected: Any) -> None:
     )
 
 
-def test_few_leaves_are_left_to_cupy(device: CudaDriver, there: Any) -> None:
+def test_few_leaves_are_left_to_cupy(cuda_driver: CudaDriver, there: Any) -> None:
     """Leaves that are neither large together nor each small, or of several dtypes, are not gathered."""
     between = [there(np.zeros(2**16, "float32"))] * 2
     mixed = [there(np.zeros(COUNT, dtype)) for dtype in ("float32", "int32")]
@@ -371,19 +364,22 @@ def test_few_leaves_are_left_to_cupy(device: CudaDriver, there: Any) -> None:
     there.locked[0] = cupy.cuda.runtime.memoryTypeHost
     locked = [np.zeros(COUNT, "float32")] * 2
     assert hand_offs.all_from_numpy(locked, device="cuda") is NotImplemented
-    assert (device.log, device.copies) == ([], [])
+    assert (cuda_driver.log, cuda_driver.copies) == ([], [])
 
 
-def test_small_leaves_cross_as_one_block(device: CudaDriver, there: Any) -> None:
+def test_small_leaves_cross_as_one_block(cuda_driver: CudaDriver, there: Any) -> None:
     """Two hundred small leaves are one copy of the driver's, and every leaf owns its memory."""
     sources = leaves([(8, 8), (), (3, 0), (64,)] * 50)
     arrays = hand_offs.all_to_numpy([there(source) for source in sources], device="cpu")
-    assert device.log == ["get on CuPy's"]
+    assert cuda_driver.log == ["get on CuPy's"]
     check(arrays, sources)
-    device.log.clear()
+    cuda_driver.log.clear()
     results = hand_offs.all_from_numpy(arrays, device="cuda")
-    assert (device.log[0], device.log[-1]) == ("set on CuPy's", "the host waits for CuPy's")
-    assert device.log[1:-1] == ["gather"] * len(sources)  # each owns its memory there
+    assert (cuda_driver.log[0], cuda_driver.log[-1]) == (
+        "set on CuPy's",
+        "the host waits for CuPy's",
+    )
+    assert cuda_driver.log[1:-1] == ["gather"] * len(sources)  # each owns its memory there
     check([result.memory for result in results], sources)
 
 
@@ -421,27 +417,27 @@ crossed: list[int] = []
 
 
 @pytest.fixture
-def cuda(device: CudaDriver, monkeypatch: pytest.MonkeyPatch) -> CudaDriver:
+def cuda(cuda_driver: CudaDriver, monkeypatch: pytest.MonkeyPatch) -> CudaDriver:
     """Let torch work on the device."""
     contiguous, empty = torch.Tensor.contiguous, torch.empty
 
     def gathered(value: Any) -> Any:
         if not value.is_contiguous():
-            device.log.append("gather")
+            cuda_driver.log.append("gather")
         return contiguous(value)
 
     def made(*shape: Any, dtype: Any, device: str) -> Any:
         return empty(*shape, dtype=dtype).as_subclass(There if device == "cuda" else torch.Tensor)
 
     crossed.clear()
-    stream = SimpleNamespace(synchronize=lambda: device.log.append(SETTLED))
+    stream = SimpleNamespace(synchronize=lambda: cuda_driver.log.append(SETTLED))
     monkeypatch.setattr(torch, "empty", made)
     monkeypatch.setattr(torch.Tensor, "contiguous", gathered)
     types = frozenset({torch.Tensor, There})
     monkeypatch.setattr(torch_transfers, "_plain_types", lambda: types)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda place: stream)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    return device
+    return cuda_driver
 
 
 SETTLED = "the host waits for torch's"

@@ -21,7 +21,7 @@ from interop._planning.step import Step
 from interop.errors import InteropError
 from interop.kit import dlpack
 from interop.plugin import make_spec
-from tests.cuda_driver import CudaDriver, installed
+from tests.cuda_driver import CudaDriver
 from tests.plugins.test_offers import CUDA, OnDevice, Shown, capsule_of
 
 torch = pytest.importorskip("torch", reason="torch is not installed here")
@@ -185,9 +185,10 @@ VALUES: dict[str, Callable[[], Iterator[tuple[str, Made]]]] = {
 
 
 @pytest.fixture
-def libraries(monkeypatch: pytest.MonkeyPatch, loaded: interop.Interop) -> Iterator[CudaDriver]:
+def libraries(
+    monkeypatch: pytest.MonkeyPatch, loaded: interop.Interop, cuda_driver: CudaDriver
+) -> CudaDriver:
     """Let all libraries work on one stream, and import a capsule by looking at it."""
-    fake = installed(monkeypatch)
 
     def importer(name: str) -> Callable[[Any], Any]:
         """Return what imports a capsule, or refuses it as a library does that lacks the dtype."""
@@ -237,8 +238,7 @@ def libraries(monkeypatch: pytest.MonkeyPatch, loaded: interop.Interop) -> Itera
     monkeypatch.setattr(cupy.cuda, "get_current_stream", lambda index=0: stream)
     monkeypatch.setattr(cupy.cuda, "Device", lambda index: nullcontext())
     monkeypatch.setattr(jax.dlpack, "from_dlpack", importer("jax"))
-    yield fake
-    fake.close()
+    return cuda_driver
 
 
 #: What is asked for beside the target.
