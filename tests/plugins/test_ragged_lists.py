@@ -12,7 +12,8 @@ import pytest
 import torch
 
 import interop
-from interop.errors import BadRequestError, RefusedError, UnknownValueError
+from interop.errors import RefusedError
+from tests.cases import marked, together
 
 #: The same rows, as people hold them.
 BATCHES: dict[str, Any] = {
@@ -24,8 +25,7 @@ BATCHES: dict[str, Any] = {
 }
 
 
-_AWKWARD = pytest.param("awkward", marks=pytest.mark.extra("awkward"))
-_RAGGED = ["torch.jagged", "pyarrow.list", "polars.list", _AWKWARD]
+_RAGGED = marked(["torch.jagged", "pyarrow.list", "polars.list", "awkward", "tensorflow.ragged"])
 
 
 def _rows(value: Any) -> list[list[float]]:
@@ -35,7 +35,7 @@ def _rows(value: Any) -> list[list[float]]:
 
 
 @pytest.mark.parametrize("target", _RAGGED)
-@pytest.mark.parametrize("batch", BATCHES.values(), ids=BATCHES)
+@together("batch", BATCHES.values())
 def test_rows_of_several_lengths_become_ragged_arrays(batch: Any, target: str) -> None:
     """Every row comes out with its numbers and its length, in memory of its own."""
     spec = interop.spec(batch)
@@ -49,24 +49,15 @@ def test_rows_of_several_lengths_become_ragged_arrays(batch: Any, target: str) -
         interop.convert(batch, to=target, copy=False)
 
 
-@pytest.mark.extra("tensorflow")
-def test_ragged_tensors_of_tensorflow_are_made() -> None:
-    """TensorFlow's ragged tensors are made of lists, too, whatever lengths the rows have."""
-    for rows in ([[1, 2], [3]], [[1, 2], [3, 4]], [[1, 2]]):
-        result = interop.convert(rows, to="tensorflow.ragged")
-        assert type(result).__name__ == "RaggedTensor"
-        assert result.to_list() == rows
-        assert result.dtype.name == result.row_splits.dtype.name == "int32"
-
-
 _KIND: dict[str, Callable[[Any], Any]] = {
     "torch.jagged": lambda result: result.offsets().dtype,
     "pyarrow.list": lambda result: result.type,
+    "tensorflow.ragged": lambda result: result.row_splits.dtype,
 }
 
 
-@pytest.mark.parametrize("target", _KIND)
-@pytest.mark.parametrize("make", [list, np.array, torch.tensor], ids=["list", "numpy", "torch"])
+@pytest.mark.parametrize("target", marked(_KIND))
+@together("make", [list, np.array, torch.tensor])
 def test_a_ragged_target_gets_rows_of_one_length_all_the_same(make: Any, target: str) -> None:
     """A batch whose rows happen to be of one length comes out as all others do."""
     kinds = set()
@@ -92,8 +83,8 @@ def test_dense_arrays_become_ragged_over_their_memory() -> None:
     assert leaf.grad is not None
 
 
-@pytest.mark.parametrize("target", ["numpy", "torch", "jax"])
-@pytest.mark.parametrize("batch", BATCHES.values(), ids=BATCHES)
+@together("target", ["numpy", "torch", "jax"])
+@together("batch", BATCHES.values())
 def test_rows_are_padded_only_if_that_is_permitted(batch: Any, target: str) -> None:
     """Zeros follow the shorter rows; without consent the refusal names the effect."""
     with pytest.raises(RefusedError):
@@ -141,23 +132,6 @@ def test_rows_of_arrays_are_padded_along_the_first_axis() -> None:
         assert result.shape == (2, 3, 2)
         assert result[0].tolist() == rows[0].tolist()
         assert result[1].tolist() == [[1, 1], [0, 0], [0, 0]]
-
-
-@pytest.mark.parametrize(
-    ("value", "error", "reason"),
-    [
-        ([["a"], ["b", "c"]], UnknownValueError, "holds 'a'"),
-        ([[1], "ab"], UnknownValueError, "holds 'ab'"),
-        ([[1], None], UnknownValueError, "holds None"),
-        ([[1], 2], BadRequestError, "cannot make an array"),
-        ([[[1], [2, 3]], [[4]]], BadRequestError, "cannot make an array"),
-        ([np.ones((2, 3)), np.ones((3, 2))], BadRequestError, "different shapes"),
-    ],
-)
-def test_what_is_no_batch_of_rows_is_refused(value: Any, error: type, reason: str) -> None:
-    """Text, numbers beside rows, rows of ragged rows and other shapes are no ragged array."""
-    with pytest.raises(error, match=reason):
-        interop.convert(value, to="numpy", allow="pad")
 
 
 def test_ragged_arrays_become_lists_of_arrays_over_their_memory() -> None:

@@ -77,7 +77,8 @@ def data(value: Any) -> int:
 def objects(*elements: Any) -> np.ndarray:
     """Return an array of objects, which NumPy does not look into."""
     array = np.empty(len(elements), object)
-    array[:] = elements
+    for place, element in enumerate(elements):
+        array[place] = element
     return array
 
 
