@@ -144,15 +144,6 @@ def test_what_numpy_lacks_is_refused_in_plan_and_call(value: Any) -> None:
             function(value, to="numpy")
 
 
-def test_dates_that_no_unit_holds_are_refused() -> None:
-    """A date that overflows in the library's unit is refused, and never another date."""
-    far = np.array([2**60], "M8[h]")
-    with pytest.raises(RefusedError, match="no unit for all of its dates"):
-        interop.convert(far, to="polars")
-    with pytest.raises(RefusedError, match="no unit for all of its dates"):
-        interop.convert(np.array([2**62], "M8[D]"), to="pandas")
-
-
 @together("array", ARRAYS.values())
 def test_text_and_dates_are_no_numbers(array: Any) -> None:
     """Libraries of numbers refuse them, with advice."""

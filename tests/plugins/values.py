@@ -14,6 +14,7 @@ __all__ = [
     "data",
     "distinct",
     "labels",
+    "memory",
     "numbers",
     "numpy_dtype",
     "objects",
@@ -72,6 +73,21 @@ def address(array: Any) -> int:
 def data(value: Any) -> int:
     """Return the address of the first element of a flat array of Arrow's."""
     return value.buffers()[1].address + value.offset * value.type.bit_width // 8
+
+
+def memory(value: Any) -> int:
+    """Return where the first number of a column lies, as its own library tells it."""
+    kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
+    if kind == "pandas.Series":
+        array = value.array
+        if type(array).__name__ == "ArrowExtensionArray":
+            return memory(array.__arrow_array__())
+        return start(getattr(array, "_data", value.to_numpy()))
+    if kind == "polars.Series":
+        return memory(value.to_arrow())
+    if kind == "pyarrow.Tensor":
+        return start(value.to_numpy())
+    return data(value.chunk(0) if kind == "pyarrow.ChunkedArray" else value)
 
 
 def objects(*elements: Any) -> np.ndarray:
