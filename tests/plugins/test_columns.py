@@ -428,6 +428,11 @@ def test_arrays_become_frames_of_one_block(library: str, order: Any) -> None:
 ROWS = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
 DEEP = [[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], [[7.0, 8.0, 9.0], [0.5, 1.5, 2.5]]]
 REAL, REALS, FLOAT = pa.float64(), pa.list_(pa.float64()), pl.Float64
+ARRAYS = [
+    (np.arange(np.prod(shape)).reshape(shape) % 5).astype(dtype)
+    for shape in ((3, 2), (2, 3, 2), (3, 0), (0, 2))
+    for dtype in ("float32", "int64", "bool")
+]
 #: Rows in one chunk, with the lists that they are, and whether they lie as an array does.
 LISTS: list[tuple[Any, Any, bool]] = [
     *(
@@ -444,7 +449,6 @@ LISTS: list[tuple[Any, Any, bool]] = [
         for container in (pl.Series("a", DEEP, dtype=dtype), pl.DataFrame({"a": pl.Series(DEEP, dtype=dtype)}))
     ),
     (pl.Series([DEEP[0], *DEEP])[1:], DEEP, True),
-    (pl.Series(np.array([DEEP, DEEP])), [DEEP, DEEP], True),
     (pa.array(ROWS), ROWS, True),
     (pa.array(ROWS, pa.large_list(REAL)), ROWS, True),
     (pa.array([[0.0], *ROWS, [7.0]])[1:4], ROWS, True),
@@ -454,7 +458,7 @@ LISTS: list[tuple[Any, Any, bool]] = [
     (pa.array(DEEP), DEEP, True),
     (pa.table({"a": pa.FixedShapeTensorArray.from_numpy_ndarray(np.array(DEEP))}), DEEP, True),
     (pa.record_batch({"a": pa.FixedShapeTensorArray.from_numpy_ndarray(np.array(DEEP))}), DEEP, True),
-    *((pl.Series(np.ones(shape, dtype)), np.ones(shape, dtype), dtype != "bool" and 0 not in shape) for shape in ((3, 2), (2, 3, 2), (3, 0), (0, 2)) for dtype in ("float32", "int64", "bool")),
+    *((pl.Series(array), array, array.dtype != "bool" and array.size > 0) for array in ARRAYS),
     (pl.concat([pl.Series(ROWS)] * 2, rechunk=False), ROWS * 2, False),
     (pl.concat([pl.Series(np.array(ROWS))] * 2, rechunk=False), ROWS * 2, False),
     (pl.concat([pl.Series(DEEP)] * 2, rechunk=False), DEEP * 2, False),
@@ -666,26 +670,6 @@ def test_an_only_column_is_shared_like_one_by_itself(kind: str) -> None:
             interop.convert(nulls, to="numpy")
 
 
-#: Columns that lie in no one block.
-APART = {
-    "chunks": pl.concat([pl.DataFrame({"a": [1.0, 2.0, 3.0]})] * 2, rechunk=False),
-    "bits": pl.DataFrame({"a": [True]}),
-    "a column twice": pl.DataFrame({"a": [1.0]}).with_columns(b="a"),
-    "chunks of Arrow": pa.table({"a": pa.chunked_array([[1.0], [2.0]])}),
-    "bits of Arrow": pa.table({"a": [True]}),
-}
-
-
-@together("kind", APART)
-def test_columns_apart_are_copied(kind: str) -> None:
-    """They are refused where nothing may be copied, and else are the numbers of the columns."""
-    with pytest.raises(RefusedError):
-        interop.convert(APART[kind], to="numpy", copy=False)
-    table = APART[kind].to_arrow() if isinstance(APART[kind], pl.DataFrame) else APART[kind]
-    expected = np.column_stack([column.to_numpy() for column in table.columns])
-    assert interop.convert(APART[kind], to="numpy").tolist() == expected.tolist()
-
-
 PAIR = pl.Series([2.0, 1.0])  # columns of separate Series may lie side by side by chance
 RECEIPTS: list[tuple[Any, bool]] = [
     (pd.Series([1.0, 2.0]), True),
@@ -705,14 +689,23 @@ RECEIPTS: list[tuple[Any, bool]] = [
     (pa.table({"a": [1.0]}), True),
     (pa.table({"a": [1.0], "b": [2.0]}), False),
     (pa.chunked_array([[1.0], [2.0]]), False),
+    (pl.concat([pl.DataFrame({"a": [1.0, 2.0, 3.0]})] * 2, rechunk=False), False),
+    (pl.DataFrame({"a": [True]}), False),
+    (pl.DataFrame({"a": [1.0]}).with_columns(b="a"), False),
+    (pa.table({"a": pa.chunked_array([[1.0], [2.0]])}), False),
+    (pa.table({"a": [True]}), False),
 ]
 
 
 @together("value, shared", RECEIPTS)
-def test_receipts_know_the_memory(value: Any, shared: bool) -> None:
-    """A receipt says that memory is shared exactly where the addresses agree."""
+def test_plans_and_receipts_know_the_memory(value: Any, shared: bool) -> None:
+    """A receipt says that memory is shared exactly where addresses agree, and copy=False refuses the rest."""
     with interop.trace() as receipts:
-        interop.convert(value, to="numpy")
+        result = interop.convert(value, to="numpy")
+    assert np.array_equal(result, np.asarray(value))
+    if not shared:
+        with pytest.raises(RefusedError):
+            interop.convert(value, to="numpy", copy=False)
     has_memory = not isinstance(value, pd.RangeIndex)  # whose numbers are computed
     assert receipts[0].aliased is (shared if has_memory else None)
     assert interop.plan(value, to="numpy").aliases is shared
