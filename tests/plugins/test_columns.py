@@ -892,15 +892,22 @@ def test_lists_go_between_series_with_names_and_nulls(kind, dtype, rows):
 
 
 @together(
-    "rows", [[[1.0, 2.0], None], [[1.0, None], [2.0]], [[1.0, None], [2.0, 3.0]], [[True], None]]
+    "rows",
+    [
+        [[1.0, 2.0], None],
+        [[1.0, None], [2.0]],
+        [[1.0, None], [2.0, 3.0]],
+        [[True], None],
+        [[1.0, float("nan")], None, [None, 2.0]],
+    ],
 )
 def test_objects_that_are_lists_with_gaps_are_copied(rows):
-    """No plan calls memory that is written from Python's objects shared, and copy=False refuses."""
+    """No plan calls memory that is written from Python's objects shared; NaN in them is a number."""
     series = pd.Series(rows)
     for target, to_list in (("polars", pl.Series.to_list), ("pyarrow.list", pa.Array.to_pylist)):
         plan = interop.plan(series, to=target)
         assert (plan.aliases, plan.effects) == (False, {"copy"})
-        assert to_list(interop.convert(series, to=target)) == rows
+        assert str(to_list(interop.convert(series, to=target))) == str(rows)
         with pytest.raises(RefusedError):
             interop.convert(series, to=target, copy=False)
     if len({len(row or ()) for row in rows}) == 1:
@@ -908,13 +915,6 @@ def test_objects_that_are_lists_with_gaps_are_copied(rows):
         assert masked.tolist() == rows
         filled = interop.convert(series, to="numpy", allow="drop_mask")
         assert str(filled.tolist()) == str(rows).replace("None", "nan")
-
-
-def test_nan_in_a_list_beside_nulls_is_a_number():
-    """NaN in the rows of a Series of objects stays NaN, and None becomes null."""
-    series = pd.Series([[1.0, float("nan")], None, [None, 2.0]])
-    result = interop.convert(series, to="polars").to_list()
-    assert str(result) == "[[1.0, nan], None, [None, 2.0]]"
 
 
 def test_lists_of_text_go_between_series():
