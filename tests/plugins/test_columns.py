@@ -606,6 +606,7 @@ def test_masks_become_nulls_and_come_back(target: str, step: int) -> None:
         assert (memory(result) == start(value.data)) is is_shared
         back = interop.convert(result, to="numpy.ma")
         assert (back.dtype, back.tolist()) == (dtype, value.tolist())
+        assert interop.convert(result[1:], to="numpy.ma").tolist() == value[1:].tolist()
         assert (start(back.data) == memory(result)) is not (
             dtype == "float16" and target == "pandas"
         )
