@@ -44,7 +44,7 @@ class ColumnReader:
     stack : callable or None
         ``stack(table, dtype=name)`` returns a new array of its columns by a call of the library,
         or `NotImplemented` where that makes another than NumPy would. Without a name it is the
-        dtype that NumPy gives to all columns.
+        dtype that NumPy gives to all columns. With `by_rows` it takes ``order="F"``, too.
     mask : callable or None
         ``mask(table)`` returns a new array of the places of nulls in all columns, by such a call.
     by_rows : bool
@@ -97,41 +97,42 @@ class ColumnReader:
         numbers = self.vector(vector, dtype=dtype)
         return np.ma.MaskedArray(numbers, mask=self._mask(vector, np.zeros(numbers.shape, bool)))
 
-    def table(self, table: Value, *, dtype: str) -> Value:
-        """Return the columns side by side in a new array, with NaN or zero for nulls."""
+    def table(self, table: Value, *, dtype: str, order: str = "C") -> Value:
+        """Return the columns side by side in a new array, with NaN or zero for nulls.
+
+        The order is that of `by_rows`, but for Fortran order.
+        """
         import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
         import numpy as np
 
-        stack = self._stack
-        if stack is not None and (array := stack(table, dtype=dtype)) is not NotImplemented:
+        if (array := self._stacked(table, dtype, order)) is not NotImplemented:
             return array
-        rows, width = table.shape
+        (rows, width), by_rows = table.shape, self.by_rows and order == "C"
         out, errors = np.empty((width, rows), np.dtype(dtype)), CastErrors()
-        if self.by_rows:
+        if by_rows:
             out = out.reshape(rows, width)
         parts = []
         for index, (name, column) in enumerate(self.columns(table)):
             try:
-                if self.by_rows:
+                if by_rows:
                     parts.append(self._joined(column, dtype, errors))
                 else:
                     self._write_column(out[index], column, errors)
             except RefusedError as error:  # of an object that is no number, for one
                 error.locate(f"column {name!r}")
                 raise
-        if self.by_rows:
+        if by_rows:
             _interleave(out, parts, errors)
         errors.tell()
-        return out if self.by_rows else out.T
+        return out if by_rows else out.T
 
-    def table_if_exact(self, table: Value) -> Value:
+    def table_if_exact(self, table: Value, *, order: str = "C") -> Value:
         """Return what `table` does if the common dtype holds every integer of the columns."""
         columns = self.columns(table)
-        array = NotImplemented if self._stack is None else self._stack(table, dtype=None)
-        if array is NotImplemented:
+        if (array := self._stacked(table, None, order)) is NotImplemented:
             columns = [*columns]
             dtype, _ = common_dtype(frozenset(self.dtype(column) for _, column in columns))
-            array = self.table(table, dtype=dtype)
+            array = self.table(table, dtype=dtype, order=order)
         if _are_small(array):
             return array
         dtype = dtype_name(array.dtype)
@@ -175,6 +176,13 @@ class ColumnReader:
         pairs = [(column, self.dtype(column)) for _, column in self.columns(table)]
         casts = cast_dtypes({own for _, own in pairs if own in {*DTYPES, "untyped"}}, columns)
         return [cast(column, dtype=casts[own]) if own in casts else column for column, own in pairs]
+
+    def _stacked(self, table: Value, dtype: str | None, order: str) -> Value:
+        """Return what the library's call makes of a table, or `NotImplemented`."""
+        keywords = {} if order == "C" else {"order": order}
+        return (
+            NotImplemented if self._stack is None else self._stack(table, dtype=dtype, **keywords)
+        )
 
     def _dtype_of_numbers(self, column: Value) -> str:
         dtype = self.numbers(column).dtype

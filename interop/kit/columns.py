@@ -133,6 +133,7 @@ def gathered(
     with_nulls: Callable[..., Any] | None = None,
     filled: Set[str] | None = None,
     adds: Set[str] | None = None,
+    orders: Set[str] = EMPTY,
     has_index: bool = False,
     cost: Cost = GATHER,
     untyped_cost: Cost = OBJECTS,
@@ -156,6 +157,9 @@ def gathered(
         The dtypes in which nulls are filled. None: all that NumPy holds.
     adds : set of str or None
         The traits of the result. None: that of Fortran order, of a table.
+    orders : set of str
+        The orders in which the first two functions can write a table, with ``order=`` if it is not
+        C order, which then is that of calls without one.
     has_index : bool
         Whether its tables have labels of rows. To others these have come as columns, of which no
         array may be made.
@@ -167,15 +171,17 @@ def gathered(
         adds = FORTRAN_ORDER if source.is_table else EMPTY
     make = partial(Conversion, source.name, adds=adds, effects=COPY, cost=cost)
     make = partial(make, takes=carries & _LAYOUT, drops=carries - MEMORY_TRAITS)
-    write = partial(make, "numpy", gather, changes=DTYPE)
-    own = Result(dtypes=source.dtypes)
+    ordered = {"order"} if orders else EMPTY
+    write = partial(make, "numpy", gather, changes=DTYPE | ordered)
+    result = partial(Result, orders=orders or None)
+    own = result(dtypes=source.dtypes)
     losing = COPY | {"drop_mask"}
-    fill = partial(write, effects=losing, result=Result(dtypes=_HELD if filled is None else filled))
+    fill = partial(write, effects=losing, result=result(dtypes=_HELD if filled is None else filled))
     if carries >= _SCATTERED:
         yield write(requires=_SCATTERED, result=own, name=f"gather_{kind}")
     yield fill(requires=_MASKED, name=f"fill_{kind}_nulls")
     if carries >= _UNTYPED:
-        held = partial(write, result=Result(dtypes=_HELD), cost=untyped_cost)
+        held = partial(write, result=result(dtypes=_HELD), cost=untyped_cost)
         yield held(requires=_UNTYPED, name=f"cast_{kind}_of_objects")
         nulls = _UNTYPED | _MASKED
         yield held(requires=nulls, effects=losing, name=f"fill_{kind}_nulls_of_objects")
@@ -183,11 +189,13 @@ def gathered(
         yield write(requires=_MIXED, result=own, name="gather_mixed")
         yield fill(requires=_MIXED | _MASKED, name="fill_mixed_nulls")
         exact = partial(make, "numpy", if_exact, checked=True, cost=Cost(6e-5, 5e8))
+        exact = partial(exact, changes=ordered, result=result())
         yield exact(requires=_MIXED, name="gather_if_exact")
         yield exact(requires=_MIXED | _MASKED, effects=losing, name="fill_if_exact")
     if with_nulls is not None:
         taken = carries & (_LAYOUT | _MIXED)
-        masked = partial(make, "numpy.ma", with_nulls, takes=taken, changes=DTYPE, result=own)
+        masked = partial(make, "numpy.ma", with_nulls, takes=taken, changes=DTYPE)
+        masked = partial(masked, result=Result(dtypes=source.dtypes))
         yield masked(requires=_MASKED, drops=carries - MEMORY_TRAITS - _MASKED)
 
 

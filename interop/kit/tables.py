@@ -157,6 +157,7 @@ def column_formats(
             with_nulls=reader.table_with_nulls,
             filled=filled,
             adds=EMPTY if reader.by_rows else FORTRAN_ORDER,
+            orders={"C", "F"} if reader.by_rows else EMPTY,
             has_index=has_index,
             cost=cost,
             untyped_cost=untyped_cost,

@@ -8,7 +8,7 @@ import itertools
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -950,3 +950,60 @@ def test_metadata_of_a_schema_is_told_where_there_is_no_place_for_it():
         assert interop.convert(marked, to=to).shape == (2, 2)
     kept = interop.convert(marked, to="pyarrow.table", copy=True, forbid="drop_labels")
     assert kept.schema.metadata == marked.schema.metadata
+
+
+# ---------------------------------------------------------------------- side by side
+
+#: Numbers of each dtype, among them those that others do not hold.
+EXTREMES: dict[str, list[Any]] = {
+    "bool": [True, False, True],
+    "int8": [-128, 0, 127],
+    "uint8": [0, 7, 255],
+    "int32": [-(2**31), 16777217, 5],
+    "int64": [-(2**63), 2**53 + 1, 2**63 - 1],
+    "uint64": [0, 2**53 + 1, 2**64 - 1],
+    "float32": [-0.0, 1.5, float("inf")],
+    "float64": [16777217.0, -2.5, float("nan")],
+}
+#: Makes a table of arrays and of the places of nulls in each.
+OF_MASKS: dict[str, Callable[[list[Any], list[Any]], Any]] = {
+    "pandas": lambda columns, nulls: pd.DataFrame(
+        {n: _nullable(x, mask) for n, (x, mask) in enumerate(zip(columns, nulls, strict=True))}
+    ),
+    "polars": lambda columns, nulls: pl.DataFrame(OF_MASKS["pyarrow"](columns, nulls)),
+    "pyarrow": lambda columns, nulls: pa.table(
+        {
+            str(n): pa.array(x, mask=mask)
+            for n, (x, mask) in enumerate(zip(columns, nulls, strict=True))
+        }
+    ),
+}
+
+
+def _nullable(numbers: Any, mask: Any) -> Any:
+    if numbers.dtype == bool:
+        return pd.arrays.BooleanArray(numbers, mask)
+    kind = {"i": pd.arrays.IntegerArray, "u": pd.arrays.IntegerArray, "f": pd.arrays.FloatingArray}
+    return kind[numbers.dtype.kind](numbers, mask)
+
+
+@pytest.mark.parametrize("library", OF_MASKS)
+@together("order, places", [("C", ()), ("F", (0,)), ("C", (0, 1))])
+@together("target", [*EXTREMES, "float16"])
+def test_columns_are_cast_as_numpy_casts_each(
+    target: str, places: tuple[int, ...], order: Any, library: str
+) -> None:
+    """One call of a library's for all columns gives the numbers that NumPy gives for each one."""
+    for names in combinations(EXTREMES, 2):
+        columns = [np.array(EXTREMES[name], name) for name in names]
+        nulls = [np.array([False, place in places, False]) for place in (0, 1)]
+        with np.errstate(all="ignore"):
+            expected = np.stack([column.astype(target) for column in columns], 1)
+            for place in places:
+                expected[1, place] = np.nan if target.startswith("float") else 0
+            table = OF_MASKS[library](columns, nulls)
+            result = interop.convert(
+                table, to="numpy", dtype=target, order=order, allow={"drop_mask", "narrow"}
+            )
+        assert result.flags.c_contiguous if order == "C" else result.flags.f_contiguous
+        np.testing.assert_array_equal(result, expected, strict=True)

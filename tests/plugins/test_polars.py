@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from itertools import combinations
 
 import numpy as np
 import polars as pl
@@ -102,42 +101,3 @@ def test_ragged_lists_are_copied_and_cast_to_lists_of_arrow() -> None:
     for nulls in (pl.Series([[1.0, 2.0], None, [3.0]]), pl.Series([[1.0, 2.0], [None, 3.0]])):
         result = interop.convert(nulls, to="pyarrow.list", copy=True)
         assert result.to_pylist() == nulls.to_list()
-
-
-NUMBERS = {
-    "bool": [True, False, True],
-    "int8": [-128, 0, 127],
-    "uint8": [0, 7, 255],
-    "int32": [-(2**31), 16777217, 5],
-    "int64": [-(2**63), 2**53 + 1, 2**63 - 1],
-    "uint64": [0, 2**53 + 1, 2**64 - 1],
-    "float32": [-0.0, 1.5, float("inf")],
-    "float64": [16777217.0, -2.5, float("nan")],
-}
-#: The names that Polars has for these.
-POLARS = {
-    name: name.replace("bool", "boolean").capitalize().replace("Ui", "UI") for name in NUMBERS
-}
-
-
-@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
-@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
-@together("nulls", [(), (0,), (0, 1)])
-@together("target", [*NUMBERS, "float16"])
-def test_columns_side_by_side_are_cast_as_each_by_itself(
-    target: str, nulls: tuple[int, ...]
-) -> None:
-    """One call of Polars' for all columns gives the numbers that a call for each one gives."""
-    allow = {"drop_mask", "narrow"}
-    for names in combinations(NUMBERS, 2):
-        rows = [[*NUMBERS[name]] for name in names]
-        for place in nulls:
-            rows[place][1] = None
-        series = [
-            pl.Series(str(place), numbers, dtype=getattr(pl, POLARS[name]))
-            for place, (name, numbers) in enumerate(zip(names, rows, strict=True))
-        ]
-        apart = [interop.convert(s, to="numpy", dtype=target, allow=allow) for s in series]
-        beside = interop.convert(pl.DataFrame(series), to="numpy", dtype=target, allow=allow)
-        assert beside.dtype == target
-        np.testing.assert_array_equal(beside, np.stack(apart, 1), strict=True)

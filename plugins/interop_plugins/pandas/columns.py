@@ -12,6 +12,7 @@ from interop.kit import (
     cast_objects,
     check_coordinates,
     common_dtype,
+    null_number,
     real_part,
 )
 
@@ -105,18 +106,27 @@ def untyped(vector: Vector, *, dtype: str) -> Array:
 
 
 def stack(frame: pd.DataFrame, *, dtype: str | None) -> Any:
-    """Return numbers of NumPy's arrays in one array, block by block as pandas keeps them."""
+    """Return numbers of NumPy's arrays, beside a mask or not, block by block in one array."""
     import numpy as np
 
     blocks = frame._mgr.blocks
-    names = {number_name(b.dtype) if isinstance(b.values, np.ndarray) else "" for b in blocks}
+    if not all(isinstance(b.values, np.ndarray) or hasattr(b.values, "_mask") for b in blocks):
+        return NotImplemented
+    names = frozenset([number_name(block.dtype) for block in blocks])
     if "" in names:
         return NotImplemented
-    dtype = dtype or common_dtype(frozenset(names))[0]
-    out, errors = np.empty(frame.shape[::-1], dtype), CastErrors()
+    dtype = dtype or common_dtype(names)[0]
+    out, errors, unseen = np.empty(frame.shape[::-1], dtype), CastErrors(), CastErrors()
     for block in blocks:
-        numbers = real_part(block.values, out.dtype)
-        errors.run(out.__setitem__, block.mgr_locs.indexer, numbers)
+        own, places = numbers(block.values), nulls(block.values)
+        rows = block.mgr_locs.indexer
+        if own.dtype == out.dtype:
+            out[rows] = own
+        else:  # null positions hold arbitrary values
+            noting = errors if places is None else unseen
+            noting.run(out.__setitem__, rows, real_part(own, out.dtype))
+        if places is not None:
+            out[rows, places] = null_number(out.dtype)
     errors.tell()
     return out.T
 

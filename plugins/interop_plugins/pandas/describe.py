@@ -412,15 +412,16 @@ def _nulls(array: Storage) -> frozenset[str]:
 
 def frame_fast_key(frame: pd.DataFrame) -> tuple[object, ...] | None:
     """Return what tells one DataFrame of plain numbers from another: all that its spec says."""
-    if not labels.is_default(frame.index) or frame._attrs:
-        return None
-    blocks = frame._mgr.blocks
-    keys = frozenset([_block_key(block.values) for block in blocks])
+    index, columns, attributes = frame.index, frame.columns, bool(frame._attrs)
+    arrays = [block.values for block in frame._mgr.blocks]
+    keys = frozenset(map(_block_key, arrays)) if len(arrays) > 1 else tuple(map(_block_key, arrays))
     if not keys or None in keys:
         return None
-    dtype, _ = common_dtype(frozenset([number_name(block.values.dtype) for block in blocks]))
-    size = len(frame.index) * sum([len(block.mgr_locs) for block in blocks]) * itemsize(dtype)
-    return keys, labels.present(frame), size.bit_length() >> 1  # its `size_class`
+    names = frozenset([number_name(array.dtype) for array in arrays])
+    size = len(index) * len(columns) * itemsize(common_dtype(names)[0])
+    kind = None if labels.is_default(index) else type(index)
+    is_labelled = attributes or kind is not None or labels.are_named(columns)
+    return keys, kind, attributes, is_labelled, size.bit_length() >> 1  # its `size_class`
 
 
 def _block_key(values: Storage) -> tuple[object, ...] | None:

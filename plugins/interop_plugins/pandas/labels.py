@@ -18,13 +18,13 @@ def present(value: Labelled) -> bool:
     import pandas as pd
 
     if isinstance(value, pd.DataFrame):
-        return _are_named(value.columns) or not is_default(value.index) or bool(value.attrs)
+        return are_named(value.columns) or not is_default(value.index) or bool(value.attrs)
     if isinstance(value, pd.Series):
         return not is_default(value.index) or value.name is not None or bool(value.attrs)
     return isinstance(value, pd.Index) and value.name is not None
 
 
-def _are_named(columns: pd.Index) -> bool:
+def are_named(columns: pd.Index) -> bool:
     """Tell whether columns have names other than their numbers."""
     if is_default(columns):
         return False

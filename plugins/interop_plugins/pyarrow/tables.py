@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.errors import Declined
@@ -14,6 +14,7 @@ from interop.kit import (
     REALS,
     ColumnReader,
     are_numbered,
+    checked_cast,
     common_dtype,
     copied_columns,
     kinds_of_column,
@@ -38,6 +39,8 @@ _IMMUTABLE, _SCATTERED = frozenset({"immutable"}), frozenset({"scattered"})
 _ANY = {"zero_copy_only": False}
 #: The bytes of an array that caches hold, whichever way it is written.
 _MOST_BYTES = 2**24
+#: Floats that Arrow casts to those of 64 bits.
+_FLOATS = frozenset({"float32", "float64"})
 #: How many types, and columns of one type, a refusal names.
 _NAMED = 3
 
@@ -184,18 +187,37 @@ def _describe_columns(name: str, table: Columns) -> Spec:
 
 def fast_key(table: Columns) -> tuple[object, ...] | None:
     """Return what tells one table of several columns of numbers from another."""
-    ids = [type_.id for type_ in table.schema.types]
-    types = number_types()
-    if len(ids) < 2 or not types.keys() >= {*ids} or not table.is_cpu:
+    if table.num_columns < 2 or not table.is_cpu:
         return None
-    facts = {
-        (number, getattr(column, "num_chunks", 1) == 1, not column.null_count)
-        for number, column in zip(ids, table.columns, strict=True)
-    }
-    dtype, _ = common_dtype(frozenset(types[number][0] for number in {*ids}))
-    nbytes = table.num_rows * table.num_columns * itemsize(dtype)
+    names, dtype = _dtypes(table.schema.serialize().to_pybytes())
+    if not DTYPES.issuperset(names):
+        return None
+    columns = table.columns
+    chunks = [getattr(column, "num_chunks", 1) == 1 for column in columns]
+    nulls = [column.null_count > 0 for column in columns]
+    is_plain = all(chunks) and not any(nulls)  # as nearly always
+    facts = frozenset(names if is_plain else zip(names, chunks, nulls, strict=True))
+    nbytes = table.num_rows * len(columns) * itemsize(dtype)
     size = nbytes.bit_length() >> 1  # its `size_class`
-    return frozenset(facts), are_labelled(table), _has_metadata(table), size
+    return facts, are_labelled(table), _has_metadata(table), size
+
+
+@lru_cache(maxsize=256)
+def _dtypes(schema: bytes) -> tuple[tuple[str, ...], str]:
+    """Return the names of the dtypes of columns, and the common one, by a schema as bytes.
+
+    To write a schema takes less time than to ask each of its fields.
+    """
+    import pyarrow as pa
+
+    fields = [*pa.ipc.read_schema(pa.py_buffer(schema))]
+    # Extensions that are not registered are read as what they store.
+    are_stored = [b"ARROW:extension:name" in (field.metadata or {}) for field in fields]
+    names = tuple(
+        "extension" if is_stored else dtype_name(field.type)
+        for field, is_stored in zip(fields, are_stored, strict=True)
+    )
+    return names, common_dtype(frozenset(names) & DTYPES)[0]
 
 
 def _traits_of_others(others: set[str]) -> frozenset[str]:
@@ -302,25 +324,33 @@ def columns(table: Columns) -> Iterable[tuple[str, pa.Array | pa.ChunkedArray]]:
     return zip(table.schema.names, table.columns, strict=True)
 
 
-def stack(table: Columns, *, dtype: str | None) -> Any:
-    """Return columns of one chunk each, without nulls, by Arrow's call.
+def stack(table: Columns, *, dtype: str | None, order: str = "C") -> Any:
+    """Return columns of one chunk each by Arrow's call, with NaN for nulls in floats of 64 bits.
 
     That casts as NumPy does to the dtype of one of them. It writes column by column, so that a
-    large table is left to what writes some rows of each at a time.
+    large table in C order is left to what writes some rows of each at a time.
     """
     import pyarrow as pa
 
-    names = frozenset(map(dtype_name, table.schema.types))
-    dtype = dtype or common_dtype(names if names <= DTYPES else frozenset())[0]
-    small = table.num_rows * table.num_columns * itemsize(dtype) < _MOST_BYTES
-    if not small or not table.num_rows or not names <= NUMBERS or dtype not in names:
+    every, common = _dtypes(table.schema.serialize().to_pybytes())
+    names, dtype = frozenset(every), dtype or common
+    is_small = table.num_rows * table.num_columns * itemsize(dtype) < _MOST_BYTES
+    if not (is_small or order == "F") or not table.num_rows or not names <= NUMBERS:
         return NotImplemented
-    if len(names) > 1 and (dtype != "float64" or "float16" in names):
+    if dtype == "float32" and names <= _FLOATS and "float64" in names:
+        whole = stack(table, dtype="float64", order=order)
+        return whole if whole is NotImplemented else checked_cast(whole, dtype)
+    if dtype != "float64" and names != {dtype}:
         return NotImplemented
     batches = table.to_batches() if isinstance(table, pa.Table) else [table]
-    if len(batches) > 1 or any(column.null_count for column in batches[0].columns):
+    if len(batches) > 1 or ("float16" in names and len(names) > 1):
         return NotImplemented
-    return batches[0].to_tensor(row_major=True).to_numpy()
+    try:
+        tensor = batches[0].to_tensor(null_to_nan=dtype == "float64", row_major=order == "C")
+    except pa.ArrowTypeError:  # it has nulls, for which integers have no NaN
+        return NotImplemented
+    array = tensor.to_numpy()
+    return array if array.dtype == dtype else NotImplemented
 
 
 READER = ColumnReader(
