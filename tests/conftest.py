@@ -168,31 +168,23 @@ def convert() -> Callable[..., Any]:
     It is called with nothing planned, twice more by what has been learnt, in a trace, and by a
     converter. Type, spec, numbers and the sharing of memory are compared, and texts of errors.
     """
-    from tests.inside import forget, shares_memory
-    from tests.properties.readers import read
+    from tests.inside import forget, outcome
 
     mine = interop.Interop()
 
-    def outcome(call: Callable[[], Any], value: Any) -> tuple[Any, Any]:
-        try:
-            result = call()
-        except interop.InteropError as error:
-            return error, (type(error), str(error))
-        numbers = read(result)
-        memory = numbers.tolist() if numbers.dtype.hasobject else numbers.tobytes()
-        shared = shares_memory(value, result, mine)
-        return result, (type(result), mine.spec(result), numbers.dtype, memory, shared)
-
     def run(value: Any, to: Any = None, **words: Any) -> Any:
-        def traced() -> Any:
+        def traced(value: Any) -> Any:
             with interop.trace():
                 return mine.convert(value, to, **words)
 
+        def by_a_converter(value: Any) -> Any:
+            return mine.converter(to, **words)(value)
+
         forget(mine)
-        calls = [lambda: mine.convert(value, to, **words)] * 3 + [traced]
+        calls = [lambda value: mine.convert(value, to, **words)] * 3 + [traced]
         if "out" not in words:
-            calls.append(lambda: mine.converter(to, **words)(value))
-        first, *others = [outcome(call, value) for call in calls]
+            calls.append(by_a_converter)
+        first, *others = [outcome(mine, value, call) for call in calls]
         for path, other in zip(("warm", "warm", "traced", "by a converter"), others, strict=False):
             assert other[1] == first[1], path
         if isinstance(first[0], interop.InteropError):

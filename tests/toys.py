@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from interop import Conversion, Cost, Format, Interop, Plan, Spec
+from interop import Conversion, Cost, Format, Plan, Spec
 from interop.plugin import make_spec
 from interop.plugin.advanced import Advanced
 
@@ -63,9 +63,3 @@ def copy(source: str, target: str, **facts: Any) -> Conversion:
 def labels(route: Plan) -> list[str]:
     """Return the names of a route's steps."""
     return [step.label for step in route.steps]
-
-
-def forget(mine: Interop) -> Interop:
-    """Make an instance forget its routes and fast paths, as a new one has none, and return it."""
-    mine._converters.forget()
-    return mine

@@ -13,7 +13,7 @@ from interop.errors import ConversionError
 from interop.plugin import Cast, Copy, Declined
 from interop.plugin.advanced import Advanced
 from tests.cases import together
-from tests.toys import forget
+from tests.inside import forget
 
 MIB = 2**20
 

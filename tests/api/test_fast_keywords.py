@@ -20,7 +20,7 @@ from interop._execution.engine import Engine
 from interop._execution.trace import shares_memory
 from interop._recognition.recognition import Recognition
 from interop.errors import InteropError
-from tests.toys import forget
+from tests.inside import forget
 
 
 class Special(np.ndarray):

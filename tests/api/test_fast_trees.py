@@ -16,7 +16,7 @@ from interop import Interop
 from interop._api import accepts, leaves
 from interop.errors import InteropError, RefusedError
 from tests.api.test_fast_keywords import STRANGE, facts
-from tests.toys import forget
+from tests.inside import forget
 
 
 def _warmed(mine: Interop) -> Interop:

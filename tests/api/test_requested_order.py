@@ -16,7 +16,7 @@ import interop
 from interop import Interop
 from interop.errors import BadRequestError, RefusedError
 from tests.cases import marked
-from tests.plugins.values import labels
+from tests.toys import labels
 
 ROWS = np.arange(12.0).reshape(3, 4)
 

@@ -17,6 +17,7 @@ import interop
 from interop._model.dtype import preserves
 from interop.plugin import DTYPES
 from interop_plugins.numpy.dtypes import ONLY_ML_DTYPES
+from tests.inside import forget
 
 __all__ = [
     "LARGE_CASTS",
@@ -143,7 +144,7 @@ def check_arrivals(to: str, name: str, held: Set[str]) -> None:
     """
     numbers = every_number(name)
     cold, warm = _cold_and_warm(to)
-    cold._converters.forget()
+    forget(cold)
     for instance in (cold, warm):
         for layout in LAYOUTS.values():
             array = layout(numbers)

@@ -17,9 +17,10 @@ import torch
 from jax.experimental import sparse as jsparse
 
 import interop
-from interop.errors import Declined, DeviceError, InteropError, RefusedError
+from interop.errors import Declined, DeviceError, RefusedError
 from interop_plugins.jax import dense, describe
 from tests.cases import together
+from tests.inside import outcome
 from tests.plugins.immutable import framework
 from tests.plugins.promises import (
     is_kept,
@@ -706,19 +707,15 @@ ODD_TENSORS = {
 @pytest.mark.parametrize("name", ODD_TENSORS)
 def test_odd_tensors_become_what_they_do_at_first(name: str) -> None:
     """After plain tensors were copied to JAX, every other still gets its value, dtype and error."""
-
-    def outcome(instance: interop.Interop) -> object:
-        try:
-            result = instance.convert(ODD_TENSORS[name](), to="jax")
-        except InteropError as error:
-            return type(error), str(error)
-        return type(result), result.dtype, result.shape, np.asarray(result).tolist()
-
-    warm = interop.Interop()
+    warm, cold = interop.Interop(), interop.Interop()
     for _ in range(3):
         warm.convert(torch.ones(3), to="jax")
     assert warm._converters.calls["jax"].fast[torch.Tensor] is not None
-    assert outcome(warm) == outcome(interop.Interop())
+    told, expected = (
+        outcome(mine, ODD_TENSORS[name](), partial(mine.convert, to="jax"))[1]
+        for mine in (warm, cold)
+    )
+    assert told == expected
 
 
 @pytest.mark.parametrize("x64", [False, True])

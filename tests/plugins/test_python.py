@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 import dask.array as da
@@ -25,7 +26,7 @@ from interop.errors import (
     UnknownValueError,
 )
 from tests.cases import together
-from tests.inside import forget
+from tests.inside import forget, outcome
 
 
 class Colour(IntEnum):
@@ -398,18 +399,13 @@ def test_masked_to_python():
 )
 def test_a_plain_value_changes_nothing_for_a_strange_one(plain: Any, strange: Any) -> None:
     """After the fast path has served plain numbers, others get what they get at first."""
-
-    def outcome(instance: interop.Interop) -> Any:
-        try:
-            array = instance.convert(strange, to="numpy")
-        except interop.InteropError as error:
-            return type(error), str(error)
-        return array.dtype, array.tolist()
-
-    warm = interop.Interop()
+    warm, cold = interop.Interop(), interop.Interop()
     for _ in range(2):
         assert warm.convert(plain, to="numpy").tolist() == plain
-    assert outcome(warm) == outcome(interop.Interop())
+    told, expected = (
+        outcome(mine, strange, partial(mine.convert, to="numpy"))[1] for mine in (warm, cold)
+    )
+    assert told == expected
 
 
 def test_arrays_become_python_numbers_by_the_fast_path_as_without() -> None:
@@ -490,7 +486,7 @@ LISTS = [
 def test_nested_lists_are_the_same_cold_and_warm(to: str, keywords: dict[str, Any]) -> None:
     """Value, dtype, shape and refusals do not depend on what a process has converted before."""
 
-    def outcome(mine: interop.Interop, numbers: Any) -> Any:
+    def told(mine: interop.Interop, numbers: Any) -> Any:
         try:
             result = mine.convert(numbers, to=to, **keywords)
         except interop.InteropError as error:
@@ -500,10 +496,10 @@ def test_nested_lists_are_the_same_cold_and_warm(to: str, keywords: dict[str, An
     warm, cold = interop.Interop(), interop.Interop()
     plain = [[[1.0]], [[1]], [[True]], [[1j]], [1.0], 2.0]
     for _ in range(3):
-        outcomes = {str(numbers): outcome(warm, numbers) for numbers in (*plain, *LISTS)}
+        outcomes = {str(numbers): told(warm, numbers) for numbers in (*plain, *LISTS)}
     for numbers in (*plain, *LISTS):
         forget(cold)
-        assert outcomes[str(numbers)] == outcome(cold, numbers), numbers
+        assert outcomes[str(numbers)] == told(cold, numbers), numbers
 
 
 RANGES = [

@@ -27,6 +27,7 @@ from interop_plugins.torch import dense as torch_dense
 from interop_plugins.torch import sparse as torch_sparse
 from interop_plugins.torch.describe import fast_key
 from tests.cases import together
+from tests.inside import forget
 from tests.plugins.values import address, numpy_dtype
 
 NARROW = {
@@ -1007,8 +1008,8 @@ def test_torchs_defaults_decide_nothing(
         values, other = of_every_kind(), Interop()
     mine = Interop()
     for kind, value in values.items():
-        mine._converters.forget()
-        other._converters.forget()
+        forget(mine)
+        forget(other)
         try:
             result = mine.convert(value, to=target, **request_)
         except RefusedError:

@@ -13,7 +13,6 @@ __all__ = [
     "address",
     "data",
     "distinct",
-    "labels",
     "memory",
     "numbers",
     "numpy_dtype",
@@ -102,8 +101,3 @@ def same(a: Any, b: Any) -> bool:
     """Tell whether two arrays are of one dtype and shape, and equal bit for bit."""
     a, b = np.asarray(a), np.asarray(b)
     return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
-
-
-def labels(route: Any) -> list[str]:
-    """Return the names of a route's steps."""
-    return [step.label for step in route.steps]

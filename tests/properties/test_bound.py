@@ -18,6 +18,7 @@ from interop._planning.ranking import EACH
 from interop._planning.step import Step
 from interop._request.keywords import Keywords, checked
 from interop.plugin import make_spec
+from tests.inside import forget
 from tests.properties.effort import SEED, count
 
 Bounds: TypeAlias = dict[str, dict[str, Least]]
@@ -72,7 +73,7 @@ def _route(spec: Spec, to: str, keywords: dict[str, Any], instance: Interop) -> 
     The planner itself is asked: to explain a refusal takes far longer than to find that there is
     no route.
     """
-    instance._converters.forget()
+    forget(instance)
     table = instance._converters.converter(checked(Keywords(to, **keywords)))
     route = instance._planner.route(representative(spec), table.request)
     return route and route[1]

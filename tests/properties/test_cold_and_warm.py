@@ -16,6 +16,7 @@ import interop.plugin
 from interop import Interop
 from interop._execution.trace import shares_memory
 from interop.errors import HandOffError, InteropError, RefusedError, UnknownValueError
+from tests.inside import forget
 from tests.kit.capsules import bounds
 from tests.properties.outcomes import outcomes_of
 from tests.properties.readers import DECLARED, FRAMEWORKS, calm, dtype_of, read, same
@@ -187,7 +188,7 @@ def check(rng: Random, source: str, target: str) -> str:
     if rng.random() < 0.3:
         request["dtype"] = rng.choice(sorted(DTYPES))
     seed, outcomes = rng.random(), []
-    COLD._converters.forget()
+    forget(COLD)
     for instance, numbers in ((COLD, drawn), (interop.default, drawn), (COLD, another(rng, drawn))):
         before = numbers.copy()
         note(f"{source} → {request}: {numbers.dtype, numbers.strides}\n{numbers!r}")

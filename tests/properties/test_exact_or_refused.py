@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as hnp
 import interop
 from interop._execution.trace import shares_memory
 from interop._model.dtype import preserves
+from tests.inside import forget
 
 from .effort import cases
 
@@ -108,7 +109,7 @@ def test_the_plan_is_what_happens(array: np.ndarray, request: dict[str, Any]) ->
         with pytest.raises(interop.errors.RefusedError):
             interop.convert(array, **request)
         return
-    FRESH._converters.forget()
+    forget(FRESH)
     again = FRESH.plan(array, **request)
     assert [s.label for s in again.steps] == [s.label for s in route.steps]
     result = route(array)
