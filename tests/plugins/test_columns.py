@@ -131,6 +131,24 @@ def test_columns_side_by_side_are_what_numpy_makes_of_them(library, target):
         assert result.tobytes() == np.stack([a.astype(dtype) for a in arrays], axis=1).tobytes()
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
+@together("rows", [5, 0, 9000])
+def test_columns_of_one_dtype_are_an_array(library: str, rows: int) -> None:
+    """A table of any length and its slices have the numbers of their columns, in one order of Arrow's."""
+    for dtype in NUMBERS[library.partition(".")[0]]:
+        array = (np.arange(3 * rows).reshape(rows, 3) % 100).astype(dtype)
+        table = LIBRARIES[library]({f"c{n}": array[:, n].copy() for n in range(3)})
+        spec = interop.spec(table)
+        assert (spec.dtype, spec.shape) == (interop.spec(array).dtype, (rows, 3))
+        for part, expected in ((table, array), (table[2:], array[2:])):
+            result = interop.convert(part, to="numpy")
+            assert np.array_equal(result, expected)
+            assert result.dtype == expected.dtype
+            assert result.flags.c_contiguous or not library.startswith("pyarrow")
+        if dtype != "longdouble":
+            assert np.array_equal(interop.convert(table, to="torch").numpy(), array)
+
+
 @together("library", LIBRARIES)
 @pytest.mark.parametrize("beside", [0.5, float("nan"), float("inf"), 1e300])
 def test_integers_are_exact_up_to_the_digits_of_floats(library, beside):

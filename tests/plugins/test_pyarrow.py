@@ -211,25 +211,6 @@ def test_nulls_of_rows_and_inside_them():
     assert interop.convert(rows, to="pyarrow.fixed_size_list", copy=True).equals(rows)
 
 
-@together("make", [pa.table, pa.record_batch])
-@pytest.mark.parametrize("name", DTYPES)
-@together("rows", [5, 0, 9000])
-def test_columns_of_one_type(make, name, rows):
-    """A table or batch whose columns are of one type is an array of rows and columns."""
-    a = numbers(name, (rows, 3))
-    value = make({f"c{i}": pa.array(a[:, i], dtypes.arrow_type(name)) for i in range(3)})
-    spec = interop.spec(value)
-    assert (spec.dtype, spec.shape, spec.nbytes) == (name, (rows, 3), a.nbytes)
-    result = interop.convert(value, to="numpy")
-    assert same(result, a)
-    assert result.flags.writeable
-    assert result.flags.c_contiguous
-    assert same(interop.convert(value, to="torch").numpy(), a)
-    with pytest.raises(RefusedError):
-        interop.convert(value, to="numpy", copy=False)
-    assert same(interop.convert(value.slice(2), to="numpy"), a[2:])
-
-
 def test_columns_in_chunks_and_with_nulls():
     """Columns cut in different places are put together, and their nulls filled if permitted."""
     first = pa.chunked_array([[1.0, None], [3.0]])

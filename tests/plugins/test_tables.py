@@ -188,6 +188,8 @@ def duckdb_relation():
 def test_streams_of_other_libraries_are_tables(make, target):
     """A relation of DuckDB, a frame of narwhals and a dataset become frames with their nulls."""
     assert rows(interop.convert(make(), to=target)) == {"a": [1, None], "s": ["x", "y"]}
+    with pytest.raises(RefusedError):
+        interop.convert(make(), to="torch")
 
 
 # ---------------------------------------------------------------------- memory
