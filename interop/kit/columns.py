@@ -144,7 +144,7 @@ def gathered(
     ----------
     source : Format
         That of a column or of a table: the traits that it carries decide what is declared. Those
-        whose numbers lie apart are ``scattered``.
+        whose numbers lie apart are ``scattered`` or ``chunked``.
     gather : callable
         ``gather(value, *, dtype)`` returns the numbers in a new array. Nulls become NaN, or
         zero if the dtype has none.
@@ -177,8 +177,8 @@ def gathered(
     own = result(dtypes=source.dtypes)
     losing = COPY | {"drop_mask"}
     fill = partial(write, effects=losing, result=result(dtypes=_HELD if filled is None else filled))
-    if carries >= _SCATTERED:
-        yield write(requires=_SCATTERED, result=own, name=f"gather_{kind}")
+    for apart in carries & {"scattered", "chunked"}:
+        yield write(requires={apart}, result=own, name=f"gather_{kind}")
     yield fill(requires=_MASKED, name=f"fill_{kind}_nulls")
     if carries >= _UNTYPED:
         held = partial(write, result=result(dtypes=_HELD), cost=untyped_cost)

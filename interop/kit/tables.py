@@ -59,6 +59,7 @@ def column_formats(
     filled: Set[str] | None = None,
     has_index: bool = False,
     cost: Cost = GATHER_COLUMNS,
+    series_cost: Cost = GATHER,
     untyped_cost: Cost = OBJECTS,
     **fields: Any,
 ) -> list[Declaration]:
@@ -109,6 +110,8 @@ def column_formats(
         them as columns.
     cost : Cost
         How long it takes to write the columns of a table.
+    series_cost : Cost
+        The same for one column.
     untyped_cost : Cost
         How long it takes to write decimals or objects.
     **fields
@@ -145,9 +148,13 @@ def column_formats(
         made += streamed(tables[0], referred(from_arrow), **(arrow or unknown))
     for vector in series:
         assert isinstance(vector, Format)
-        masked = reader.vector_with_nulls
         made += gathered(
-            vector, reader.vector, with_nulls=masked, filled=filled, untyped_cost=untyped_cost
+            vector,
+            reader.vector,
+            with_nulls=reader.vector_with_nulls,
+            filled=filled,
+            cost=series_cost,
+            untyped_cost=untyped_cost,
         )
     for format_ in tables:
         made += gathered(

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from interop import plugin
-from interop.kit import ANY_DTYPES, COPY, DTYPE, EMPTY, ROW_TRAITS, column_formats
+from interop.kit import ANY_DTYPES, COPY, DTYPE, ROW_TRAITS, column_formats
 from interop.plugin import (
     COLUMN_TRAITS,
     MEMORY_TRAITS,
@@ -38,18 +37,9 @@ from interop.plugin.advanced import Advanced
 from . import dense, describe, elements, lists, samples, tables, tensors
 from .dtypes import DTYPES, NUMBERS, UNTYPED, dtype_name
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, TypeAlias
-
-    import numpy as np
-
-    Array: TypeAlias = np.ndarray[Any, Any]
-
 _BOOL = frozenset({"bool"})
 #: The dtypes of NumPy and ml_dtypes, in which nulls and decimals are written.
 _HELD = frozenset(plugin.DTYPES) - {"complex32"}
-_DROP_MASK = COPY | {"drop_mask"}
 _IMMUTABLE, _READONLY = frozenset({"immutable"}), frozenset({"readonly"})
 _MASKED, _CHUNKED = frozenset({"masked"}), frozenset({"chunked"})
 _NESTED, _LISTS = frozenset({"nested"}), frozenset({"lists"})
@@ -116,12 +106,10 @@ _REFUSAL_HINTS = {
 @hookimpl
 def interop_declarations() -> Iterable[Declaration]:
     """Return the formats, the conversions and the names of dtypes."""
-    formats = [*_formats()]
-    table, batch = (f for f in formats if f.is_table)
     return [
-        *(format_ for format_ in formats if not format_.is_table),
         *column_formats(
-            (table, batch),
+            tuple(_table_formats()),
+            series=tuple(_array_formats()),
             reader=tables.READER,
             from_arrow=tables.from_stream,
             arrow={
@@ -133,8 +121,12 @@ def interop_declarations() -> Iterable[Declaration]:
                 "adopt": tables.adopt,
             },
             cost=Cost(2e-5, 1e9),
+            series_cost=Cost(5e-6, 3e10),  # as to join chunks, so that no route starts with that
             untyped_cost=Cost(2e-5, 1e9),
         ),
+        _lists(),
+        _rows(),
+        *_other_formats(),
         *_conversions(),
         DtypeNames("pyarrow:DataType", dtype_name),
     ]
@@ -147,10 +139,6 @@ _format = partial(
     fast_path=itself,
     limits=Limits(refusal_hints=_REFUSAL_HINTS),
 )
-
-
-def _formats() -> Iterable[Format]:
-    return [*_array_formats(), _lists(), _rows(), *_other_formats()]
 
 
 def _array_formats() -> Iterable[Format]:
@@ -281,40 +269,39 @@ def _other_formats() -> Iterable[Format]:
         memory=tensors.memory_of_tensor,
         fill=tensors.fill_tensor,
     )
-    for name, type_, describe_columns, sample in (
-        ("table", "Table", tables.describe_table, samples.table_of_tensors),
-        ("record_batch", "RecordBatch", tables.describe_batch, samples.batch_of_tensors),
-    ):
-        yield _format(
-            f"pyarrow.{name}",
-            types=(f"pyarrow:{type_}",),
-            describe=describe_columns,
-            dtypes=DTYPES,
-            carries=_MEMORY
-            | _MASKED
-            | _SCATTERED
-            | _ONE_COLUMN
-            | _ODD_COLUMNS
-            | UNTYPED
-            | _KEPT_KINDS,
-            unary=tuple(_steps_of_tables()) if name == "table" else (),
-            memory=tables.memory_of_columns,
-            wrapper=Wrapper(tables.tensor_column, 1e-5),
-            ndims={2},
-            labels=Labels(tables.are_labelled, tables.named),
-            samples=Samples(make=sample),
-            exports={"arrow_c_stream": DTYPES},
-            advanced=Advanced(
-                offers={"arrow_c_stream": tables.offer} if name == "table" else {},
-                fast_key=tables.fast_key,
-            ),
-        )
 
 
-def _steps_of_tables() -> Iterable[Conversion]:
-    taken = _MASKED | _SCATTERED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED | COLUMN_TRAITS | _MEMORY
-    yield Copy(tables.copy, takes=taken | ROW_TRAITS, adds=_IMMUTABLE, cost=Cost(1e-4, 3e9))
-    yield CastColumns(tables.cast_columns, takes=taken, adds=_IMMUTABLE, cost=Cost(5e-5, 1e9))
+def _table_formats() -> Iterable[Format]:
+    anything = _MASKED | _SCATTERED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED | _MEMORY
+    make = partial(
+        _format,
+        dtypes=DTYPES,
+        carries=anything | _KEPT_KINDS,
+        memory=tables.memory_of_columns,
+        wrapper=Wrapper(tables.tensor_column, 1e-5),
+        ndims={2},
+        labels=Labels(tables.are_labelled, tables.named),
+        exports={"arrow_c_stream": DTYPES},
+    )
+    taken = anything | COLUMN_TRAITS
+    yield make(
+        "pyarrow.table",
+        types=("pyarrow:Table",),
+        describe=partial(tables.describe, "pyarrow.table"),
+        unary=(
+            Copy(tables.copy, takes=taken | ROW_TRAITS, adds=_IMMUTABLE, cost=Cost(1e-4, 3e9)),
+            CastColumns(tables.cast_columns, takes=taken, adds=_IMMUTABLE, cost=Cost(5e-5, 1e9)),
+        ),
+        samples=Samples(make=samples.table_of_tensors),
+        advanced=Advanced(offers={"arrow_c_stream": tables.offer}, fast_key=tables.fast_key),
+    )
+    yield make(
+        "pyarrow.record_batch",
+        types=("pyarrow:RecordBatch",),
+        describe=partial(tables.describe, "pyarrow.record_batch"),
+        samples=Samples(make=samples.batch_of_tensors),
+        advanced=Advanced(fast_key=tables.fast_key),
+    )
 
 
 def _conversions() -> Iterable[Conversion]:
@@ -322,7 +309,6 @@ def _conversions() -> Iterable[Conversion]:
     return [
         *_arrays_to_numpy(),
         *_others_to_numpy(),
-        *_decimals_to_numpy(),
         *_from_numpy(),
         *_chunks(),
         *_lists_to_others(),
@@ -347,20 +333,6 @@ def _arrays_to_numpy() -> Iterable[Conversion]:
         readable = shareable | _READONLY
         cost = Cost(2e-6, 4e10)
         yield make(takes=readable, dtypes=_BOOL, effects=COPY, cost=cost, name="unpack_bits")
-        if source == "pyarrow.chunked_array":
-            yield _fill_nulls(source, dense.combined, takes=readable | _CHUNKED)
-        else:
-            yield _fill_nulls(source, dense.fill_nulls, takes=readable)
-    yield Conversion(
-        "pyarrow.chunked_array",
-        "numpy",
-        dense.combined,
-        takes=_IMMUTABLE,
-        requires=_CHUNKED,
-        drops=_CHUNKED,
-        effects=COPY,
-        cost=Cost(5e-6, 2e10),
-    )
     yield Conversion(
         "pyarrow",
         "torch",
@@ -382,10 +354,17 @@ def _others_to_numpy() -> Iterable[Conversion]:
         cost=Cost(2e-7),
         fast_path=tensors.tensor_to_numpy,
     )
-    yield Conversion(
-        "pyarrow.scalar", "numpy", dense.scalar_to_numpy, effects=COPY, cost=Cost(1e-6)
-    )
-    yield _fill_nulls("pyarrow.scalar", dense.scalar_to_numpy)
+    scalar = partial(Conversion, "pyarrow.scalar", "numpy", dense.scalar_to_numpy, cost=Cost(1e-6))
+    yield scalar(effects=COPY)
+    for traits in (_MASKED, UNTYPED, UNTYPED | _MASKED):
+        yield scalar(
+            requires=traits,
+            drops=traits,
+            changes=DTYPE,
+            result=Result(dtypes=_HELD),
+            effects=COPY | {"drop_mask"} if traits >= _MASKED else COPY,
+            name="fill_scalar" if traits >= _MASKED else "cast_scalar",
+        )
     for source in ("pyarrow.table", "pyarrow.record_batch"):
         share = partial(Conversion, source, "numpy", tables.column_to_numpy, dtypes=NUMBERS)
         kinds = COLUMN_TRAITS
@@ -393,51 +372,6 @@ def _others_to_numpy() -> Iterable[Conversion]:
         yield share(requires=_ONE_COLUMN, drops=kinds | _ONE_COLUMN)
         locked = _ONE_COLUMN | _READONLY
         yield share(requires=locked, drops=kinds | _ONE_COLUMN | _IMMUTABLE)
-
-
-def _decimals_to_numpy() -> Iterable[Conversion]:
-    """Yield the conversions of decimals, for which there must be a dtype."""
-    for source, function in (
-        ("pyarrow", dense.cast_decimals),
-        ("pyarrow.chunked_array", dense.cast_decimals),
-        ("pyarrow.scalar", dense.cast_decimals),
-    ):
-        for nulls, effects in ((EMPTY, COPY), (_MASKED, _DROP_MASK)):
-            yield Conversion(
-                source,
-                "numpy",
-                function,
-                takes=_IMMUTABLE | _CHUNKED | COLUMN_TRAITS,
-                requires=UNTYPED | nulls,
-                drops=UNTYPED | _CHUNKED | COLUMN_TRAITS | nulls,
-                changes=DTYPE,
-                result=Result(dtypes=_HELD),
-                effects=effects,
-                cost=_DECIMALS,
-                name="cast_decimals_and_fill_nulls" if nulls else "cast_decimals",
-            )
-
-
-def _fill_nulls(
-    source: str,
-    function: Callable[..., Array],
-    takes: frozenset[str] = EMPTY,
-    drops: frozenset[str] = EMPTY,
-) -> Conversion:
-    """Return the conversion that writes NaN for nulls, or zero if the dtype has no NaN."""
-    return Conversion(
-        source,
-        "numpy",
-        function,
-        takes=takes,
-        requires=_MASKED,
-        drops=_MASKED | _CHUNKED | drops,
-        changes=DTYPE,
-        result=Result(dtypes=_HELD),
-        effects=_DROP_MASK,
-        cost=Cost(5e-6, 8e9),
-        name="fill_nulls",
-    )
 
 
 def _from_numpy() -> Iterable[Conversion]:

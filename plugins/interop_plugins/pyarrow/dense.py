@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop import kit
-from interop.kit import cast_objects, export, null_number
+from interop.kit import cast_objects, export
 
 from .describe import ALIGNMENT, levels
 from .dtypes import NUMBERS, arrow_type, element_layout, traits_of
@@ -101,49 +101,18 @@ def _unpacked(bits: pa.Buffer, offset: int, length: int, invert: bool = False) -
 
 
 def null_places(array: pa.Array) -> Array | None:
-    """Return which elements of an array are null, or None if none is."""
-    if not array.null_count:
-        return None
-    return _unpacked(array.buffers()[0], array.offset, len(array), invert=True)
-
-
-def fill_nulls(array: pa.Array, *, dtype: str) -> Array:
-    """Return the numbers of an array in new memory, with NaN or zero for its nulls."""
-    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
+    """Return which elements of an array are null, also inside of its rows, or None if none is."""
     import numpy as np
 
     nested = levels(array)
-    flat = _flat(nested[-1])
-    if not flat.flags.writeable or flat.dtype != dtype:
-        with np.errstate(all="ignore"):  # null positions hold arbitrary values
-            flat = flat.astype(dtype)
+    if not any(level.null_count for level in nested):
+        return None
+    places = np.zeros(len(nested[-1]), np.bool_)
     for level in nested:
-        nulls = null_places(level)
-        if nulls is not None:
-            rows = flat.reshape(len(nulls), -1)
-            rows, nulls = (rows, nulls[:, np.newaxis]) if rows.shape[1] > 1 else (flat, nulls)
-            np.copyto(rows, null_number(flat.dtype), casting="unsafe", where=nulls)
-    return _shaped(flat, array)
-
-
-def combined(chunked: pa.ChunkedArray, *, dtype: str | None = None) -> Array:
-    """Return the numbers of all chunks in one block, with NaN or zero for nulls."""
-    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
-    import numpy as np
-
-    layout = element_layout(chunked.type)
-    out = np.empty((len(chunked), *layout.row_shape), dtype or layout.dtype)
-    start = 0
-    for chunk in chunked.chunks:
-        has_nulls = _has_nulls(chunk)
-        numbers = fill_nulls(chunk, dtype=dtype or layout.dtype) if has_nulls else to_numpy(chunk)
-        out[start : start + len(chunk)] = numbers
-        start += len(chunk)
-    return out
-
-
-def _has_nulls(array: pa.Array) -> bool:
-    return any(level.null_count for level in levels(array))
+        if level.null_count:
+            nulls = _unpacked(level.buffers()[0], level.offset, len(level), invert=True)
+            places.reshape(len(level), -1)[nulls] = True
+    return _shaped(places, array)
 
 
 def chunk_to_numpy(chunked: pa.ChunkedArray) -> Array:
@@ -156,23 +125,22 @@ def scalar_to_numpy(scalar: pa.Scalar, *, dtype: str | None = None) -> Array:
     import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
     import numpy as np
 
-    type_ = np.dtype(dtype or element_layout(scalar.type).dtype)
-    return np.array(scalar.as_py() if scalar.is_valid else null_number(type_)).astype(type_)
+    type_, number = np.dtype(dtype or element_layout(scalar.type).dtype), scalar.as_py()
+    array: Array = cast_objects(np.array(number, object), type_, fill_nulls=True)
+    return array
 
 
-def cast_decimals(decimals: pa.Array | pa.ChunkedArray | pa.Scalar, *, dtype: str) -> Array:
+def cast_decimals(decimals: pa.Array | pa.ChunkedArray, *, dtype: str) -> Array:
     """Return the numbers of decimals, with NaN for nulls, or zero if the dtype has none."""
     import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
     import numpy as np
 
-    target, is_scalar = np.dtype(dtype), not hasattr(decimals, "to_pylist")
-    if not is_scalar:
-        chunks = getattr(decimals, "chunks", [decimals])
-        few: Array | None = kit.cast_decimals(chunks, map(null_places, chunks), target)
-        if few is not None:
-            return few
-    elements = np.array(decimals.as_py() if is_scalar else decimals.to_pylist(), object)
-    numbers: Array = cast_objects(elements, target, fill_nulls=True)
+    target, chunks = np.dtype(dtype), getattr(decimals, "chunks", [decimals])
+    few: Array | None = kit.cast_decimals(chunks, map(null_places, chunks), target)
+    if few is not None:
+        return few
+    objects = np.array(decimals.to_pylist(), object)
+    numbers: Array = cast_objects(objects, target, fill_nulls=True)
     return numbers
 
 
@@ -287,12 +255,7 @@ def to_masked(array: pa.Array) -> np.ma.MaskedArray[Any, Any]:
     """Return the numbers of an array over its memory, with a mask in the places of nulls."""
     import numpy as np
 
-    numbers, mask = to_numpy(array), np.zeros(len(levels(array)[-1]), np.bool_)
-    for level in levels(array):
-        nulls = null_places(level)
-        if nulls is not None:
-            mask.reshape(len(nulls), -1)[nulls] = True
-    return np.ma.MaskedArray(numbers, mask=_shaped(mask, array))
+    return np.ma.MaskedArray(to_numpy(array), mask=null_places(array))
 
 
 def to_lists(array: Array) -> pa.FixedSizeListArray:

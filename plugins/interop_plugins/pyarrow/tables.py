@@ -23,7 +23,7 @@ from interop.plugin import Spec, itemsize
 
 from .dense import cast_decimals, cast_with_nulls, null_places, to_numpy
 from .describe import device, memory, memory_of_chunks
-from .dtypes import DTYPES, NUMBERS, arrow_type, dtype_name, number_types, traits_of
+from .dtypes import DTYPES, NUMBERS, arrow_type, dtype_name, is_nested, number_types, traits_of
 from .lists import describe_chunks
 
 if TYPE_CHECKING:
@@ -43,16 +43,6 @@ _MOST_BYTES = 2**24
 _FLOATS = frozenset({"float32", "float64"})
 #: How many types, and columns of one type, a refusal names.
 _NAMED = 3
-
-
-def describe_table(table: pa.Table) -> Spec:
-    """Return the spec of a table, whose dtype names all types if the columns have several."""
-    return _describe_columns("pyarrow.table", table)
-
-
-def describe_batch(batch: pa.RecordBatch) -> Spec:
-    """Return the spec of a record batch, as of a table."""
-    return _describe_columns("pyarrow.record_batch", batch)
 
 
 def cast_columns(table: pa.Table, *, columns: Mapping[str, str]) -> pa.Table:
@@ -167,7 +157,8 @@ def named(value: Any, like: Columns) -> Any:
     return value.rename_columns(like.schema.names) if is_like else value
 
 
-def _describe_columns(name: str, table: Columns) -> Spec:
+def describe(name: str, table: Columns) -> Spec:
+    """Return the spec of a table, whose dtype names all types if the columns have several."""
     names = {*map(dtype_name, table.schema.types)}
     others = names - DTYPES
     words = _columns_by_type(table.schema) if others else ""
@@ -303,20 +294,22 @@ def _is_chunked(column: pa.Array | pa.ChunkedArray) -> bool:
 
 def chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array | pa.ChunkedArray]:
     """Return the parts of a column: its chunks if elements are null, else the column itself."""
-    return column.chunks if _is_chunked(column) and column.null_count else [column]
+    if not _is_chunked(column) or not (column.null_count or is_nested(column.type)):
+        return [column]
+    return column.chunks or [_combined(column)]
 
 
 def numbers(chunk: pa.Array | pa.ChunkedArray) -> Array:
     """Return the numbers of a part of a column, with anything in the places of nulls."""
-    if chunk.null_count:
+    if chunk.null_count or is_nested(chunk.type):
         return to_numpy(chunk)
     array: Array = chunk.to_numpy(**({} if _is_chunked(chunk) else _ANY))
     return array != 0 if dtype_name(chunk.type) == "bool" else array
 
 
 def nulls(chunk: pa.Array | pa.ChunkedArray) -> Array | None:
-    """Return the places of nulls in a part of a column."""
-    return null_places(chunk) if chunk.null_count else None
+    """Return the places of nulls in a part of a column; None if none is."""
+    return null_places(chunk) if chunk.null_count or is_nested(chunk.type) else None
 
 
 def columns(table: Columns) -> Iterable[tuple[str, pa.Array | pa.ChunkedArray]]:
