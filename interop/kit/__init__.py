@@ -37,6 +37,9 @@ from interop.kit.arrays import (
     unlocked,
 )
 from interop.kit.arrow_memory import (
+    arrow_dtype,
+    arrow_nulls,
+    arrow_numbers,
     buffer_extents,
     cast_decimals,
     copied_columns,
@@ -144,6 +147,9 @@ __all__ = [
     "address",
     "are_numbered",
     "array_columns",
+    "arrow_dtype",
+    "arrow_nulls",
+    "arrow_numbers",
     "buffer_extents",
     "cast_decimals",
     "cast_digits",

@@ -33,6 +33,84 @@ def buffer_extents(arrays: Iterable[Value]) -> tuple[tuple[int, int], ...]:
     return tuple((b.address, b.size) for b in buffers if b is not None and b.size)
 
 
+#: NumPy's names of the dtypes that Arrow names differently.
+_NAMES = {"halffloat": "float16", "float": "float32", "double": "float64"}
+
+
+def arrow_dtype(type_: str) -> str:
+    """Return the dtype of numbers by Arrow's name of their type, or the name of other types.
+
+    Parameters
+    ----------
+    type_ : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> arrow_dtype("halffloat"), arrow_dtype("date32[day]")
+    ('float16', 'date32[day]')
+    """
+    return _NAMES.get(type_, type_)
+
+
+def arrow_numbers(array: Value) -> Value:
+    """Return the numbers of an array of Arrow's, with anything in the places of nulls.
+
+    Parameters
+    ----------
+    array : array
+        Of one axis, with ``buffers()``, an ``offset`` and a ``type``.
+
+    Returns
+    -------
+    numpy.ndarray
+        Read-only over their memory; truth values, which are bits, in new memory.
+    """
+    import numpy as np
+
+    data, length, dtype = array.buffers()[1], len(array), arrow_dtype(str(array.type))
+    if dtype == "bool":
+        return _truth_values(data, array.offset, length)
+    if not length:
+        return np.empty(0, dtype)
+    numbers = np.frombuffer(data, dtype, length, array.offset * np.dtype(dtype).itemsize)
+    numbers.flags.writeable = False
+    return numbers
+
+
+def arrow_nulls(array: Value) -> Value | None:
+    """Return which elements of an array of Arrow's are null, or None if none is.
+
+    Parameters
+    ----------
+    array : array
+        With ``buffers()``, an ``offset`` and a ``null_count``.
+
+    Returns
+    -------
+    numpy.ndarray or None
+    """
+    if not array.null_count:
+        return None
+    valid = _truth_values(array.buffers()[0], array.offset, len(array))
+    return ~valid
+
+
+def _truth_values(bits: Value, offset: int, length: int) -> Value:
+    """Return the truth values that some bits stand for."""
+    import numpy as np
+
+    if not length:
+        return np.empty(0, np.bool_)
+    first, skipped = divmod(offset, 8)
+    packed = np.frombuffer(bits, np.uint8, (skipped + length + 7) // 8, first)
+    unpacked = np.unpackbits(packed, count=skipped + length, bitorder="little")
+    return unpacked[skipped:].view(np.bool_)
+
+
 def copied_columns(arrow: ModuleType, table: Value) -> Value:
     """Return a table of Arrow's in memory of its own, texts, lists and dictionaries included.
 

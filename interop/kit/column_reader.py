@@ -47,6 +47,8 @@ class ColumnReader:
         dtype that NumPy gives to all columns. With `by_rows` it takes ``order="F"``, too.
     mask : callable or None
         ``mask(table)`` returns a new array of the places of nulls in all columns, by such a call.
+    make : function
+        ``make(numbers, nulls)`` returns a column over arrays of NumPy's; nulls may be None.
     by_rows : bool
         Whether rows lie one after the other in arrays that are made of tables, and not columns.
     """
@@ -62,6 +64,7 @@ class ColumnReader:
         untyped: Reference = "",
         stack: Callable[..., Any] | None = None,
         mask: Callable[[Any], Any] | None = None,
+        make: Reference = "",
         by_rows: bool = False,
     ) -> None:
         self.columns: Callable[..., Any] = referred(columns)
@@ -70,6 +73,7 @@ class ColumnReader:
         self.dtype: Callable[..., Any] = referred(dtype) if dtype else self._dtype_of_numbers
         self.chunks: Callable[..., Any] = referred(chunks) if chunks else _whole
         self._untyped: Callable[..., Any] = referred(untyped)
+        self.make: Callable[..., Any] = referred(make)
         self._stack: Callable[..., Any] | None = stack
         self._mask_of_table: Callable[[Any], Any] | None = mask
         self.has_nulls: bool = bool(nulls)
@@ -156,26 +160,30 @@ class ColumnReader:
             self._mask(column, mask[:, index])
         return np.ma.MaskedArray(numbers, mask=mask)
 
-    def cast_columns(
-        self, table: Value, cast: Callable[..., Value], columns: Mapping[str, str]
-    ) -> list[Value]:
+    def cast(self, column: Value, *, dtype: str) -> Value:
+        """Return a column of another dtype with the same nulls, cast as NumPy casts."""
+        numbers = self.vector_with_nulls(column, dtype=dtype)
+        return self.make(numbers.data, numbers.mask if numbers.mask.any() else None)
+
+    def cast_columns(self, table: Value, columns: Mapping[str, str]) -> list[Value]:
         """Return the columns of a table, of which those of some dtypes have others.
 
         Parameters
         ----------
         table : table
-        cast : callable
-            ``cast(column, dtype=name)`` returns a column cast as NumPy casts, with the same nulls.
         columns : mapping of str to str
             The dtypes that those of some dtypes get, as of `CastColumns`.
 
         Returns
         -------
         list
+            Casts are without names.
         """
         pairs = [(column, self.dtype(column)) for _, column in self.columns(table)]
         casts = cast_dtypes({own for _, own in pairs if own in {*DTYPES, "untyped"}}, columns)
-        return [cast(column, dtype=casts[own]) if own in casts else column for column, own in pairs]
+        return [
+            self.cast(column, dtype=casts[own]) if own in casts else column for column, own in pairs
+        ]
 
     def _stacked(self, table: Value, dtype: str | None, order: str) -> Value:
         """Return what the library's call makes of a table, or `NotImplemented`."""

@@ -13,6 +13,7 @@ from interop._model.spec import COLUMN_TRAITS, LABELLED, MEMORY_TRAITS, NO_COLUM
 from interop._model.typing import Value
 
 from .arrays import COPY, DTYPE, EMPTY, dtype_name
+from .arrow_memory import arrow_dtype
 
 #: The traits of a table whose columns of numbers have several dtypes: one names each of them.
 SEVERAL_DTYPES = frozenset({"several_dtypes"}) | {
@@ -342,7 +343,7 @@ def kinds_of_type(type_: str, chunks: int, has_nulls: bool) -> frozenset[str]:
         return frozenset(kinds | {"odd_columns", "block_columns"})
     if "dictionary" in type_:
         return frozenset(kinds | {"category_columns"})
-    is_number = _is_number(type_)
+    is_number = arrow_dtype(type_) in DTYPES
     if type_ == "bool" or (has_nulls and (is_number or type_.startswith(_TIMES))):
         kinds.add("bit_columns")
     if "view" in type_:
@@ -363,7 +364,3 @@ def kinds_of_type(type_: str, chunks: int, has_nulls: bool) -> frozenset[str]:
     if not (joined or unshared or (has_nulls and type_.startswith(_TIMES))):
         kinds.add("block_columns")
     return frozenset(kinds)
-
-
-def _is_number(type_: str) -> bool:
-    return type_ in {"halffloat", "float", "double"} or type_ in DTYPES

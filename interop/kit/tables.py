@@ -133,9 +133,11 @@ def column_formats(
     if reader is None:
         places = partial(_places, referred(nulls)) if nulls else ""
         reader = ColumnReader(columns=columns, numbers=numbers, nulls=places)
+    if make_series:
+        reader.make = referred(make_series)
     made: list[Conversion] = []
     if isinstance(table, str):
-        maker = _Maker(reader, referred(make_table), referred(make_series))
+        maker = _Maker(reader, referred(make_table))
         name = fields.pop("name", "") or package(table)
         if isinstance(series, str):
             series = (maker.series(f"{name}.series", series, fields),)
@@ -181,15 +183,9 @@ def _places(nulls: Callable[[Value], Value | None], column: Value) -> Value | No
 class _Maker:
     """Describes a library's tables and columns by what reads them, and makes others of these."""
 
-    def __init__(
-        self,
-        reader: ColumnReader,
-        make_table: Callable[[Any], Value],
-        make_series: Callable[[Value, Value | None], Value],
-    ) -> None:
+    def __init__(self, reader: ColumnReader, make_table: Callable[[Any], Value]) -> None:
         self._reader = reader
         self._make_table = make_table
-        self._make_series = make_series
 
     def table(self, name: str, type_: str, fields: Mapping[str, Any]) -> Format:
         """Return the format of tables."""
@@ -225,7 +221,7 @@ class _Maker:
             samples=Samples(variants={"masked": self._masked} if self._reader.has_nulls else {}),
             unary=(
                 Copy(self.copy, takes=takes | _UNTYPED, cost=GATHER),
-                Cast(self.cast, takes=takes, cost=GATHER),
+                Cast(self._reader.cast, takes=takes, cost=GATHER),
             ),
             requires=package(type_),
         )
@@ -319,7 +315,7 @@ class _Maker:
 
         is_masked = isinstance(array, np.ma.MaskedArray)
         mask = np.ma.getmaskarray(array) if is_masked else None
-        return self._make_series(np.ma.getdata(array, subok=False), mask)
+        return self._reader.make(np.ma.getdata(array, subok=False), mask)
 
     def table_of(self, array: Value) -> Value:
         """Return a table with a copy of an array, whose columns are named by their numbers."""
@@ -329,12 +325,7 @@ class _Maker:
     def copy(self, column: Value) -> Value:
         """Return a copy of a column."""
         numbers, nulls = self._arrays(column)
-        return self._make_series(numbers.copy(), None if nulls is None else nulls.copy())
-
-    def cast(self, column: Value, *, dtype: str) -> Value:
-        """Return the numbers of a column in another dtype, with the same nulls."""
-        numbers = self._reader.vector_with_nulls(column, dtype=dtype)
-        return self.series_of(numbers if numbers.mask.any() else numbers.data)
+        return self._reader.make(numbers.copy(), None if nulls is None else nulls.copy())
 
     def copy_table(self, table: Value) -> Value:
         """Return a table of copies of all columns."""
@@ -344,7 +335,7 @@ class _Maker:
     def cast_columns(self, table: Value, *, columns: Mapping[str, str]) -> Value:
         """Return a table whose columns of some dtypes have others."""
         names = [name for name, _ in self._reader.columns(table)]
-        cast = self._reader.cast_columns(table, self.cast, columns)
+        cast = self._reader.cast_columns(table, columns)
         return self._make_table(dict(zip(names, cast, strict=True)))
 
     # ------------------------------------------------------------------ samples
@@ -367,7 +358,7 @@ class _Maker:
             raise Declined(msg)
         nulls = np.zeros(len(numbers), bool)
         nulls[-1:] = True
-        return self._make_series(numbers, nulls)
+        return self._reader.make(numbers, nulls)
 
     def _masked_table(self, table: Value) -> Value:
         columns = self._reader.columns(table)
@@ -384,7 +375,7 @@ class _Maker:
             msg = "integers keep the dtype of a table of float64 alone"
             raise Declined(msg)
         first = next(iter(columns))
-        return self._make_table(columns | {first: self.cast(columns[first], dtype="int64")})
+        return self._make_table(columns | {first: self._reader.cast(columns[first], dtype="int64")})
 
 
 def are_numbered(names: list[Any]) -> bool:

@@ -157,43 +157,9 @@ def copy_rows(vector: Vector) -> Vector:
 
 def cast_series(series: pd.Series, *, dtype: str) -> pd.Series:
     """Return a Series of another dtype with the same labels and nulls, cast as NumPy casts."""
-    cast = series._constructor(
-        cast_array(storage(series), dtype=dtype), index=series.index, copy=False
-    )
-    return cast.__finalize__(series)
-
-
-def cast_array(array: Storage, *, dtype: str) -> Storage:
-    """Return the numbers of an array in another dtype, with the same nulls.
-
-    Those with nulls are nullable, as pandas has them, or are Arrow's.
-    """
-    import numpy as np
-    import pandas as pd
-
-    nulls = array.isna() if is_arrow(array.dtype) or hasattr(array, "_mask") else None
-    numbers = READER.vector(array, dtype=dtype)
-    if nulls is None or not nulls.any():
-        return numbers
-    if numbers.dtype.kind not in "biuf" or numbers.dtype.itemsize not in {1, 2, 4, 8}:
-        msg = f"pandas has no nulls in {dtype}"
-        raise Declined(msg)
-    if numbers.dtype == np.float16:  # of which pandas has none with nulls
-        import pyarrow as pa
-
-        return pd.arrays.ArrowExtensionArray(pa.array(numbers, mask=nulls))
-    return nullable(numbers, nulls)
-
-
-def nullable(numbers: Array, nulls: Array) -> Storage:
-    """Return numbers and the places of their nulls as pandas' nullable array over both."""
-    import numpy as np
-    import pandas as pd
-
-    if numbers.dtype == np.bool_:
-        return pd.arrays.BooleanArray(numbers, nulls)
-    kind = pd.arrays.IntegerArray if numbers.dtype.kind in "iu" else pd.arrays.FloatingArray
-    return kind(numbers, nulls)
+    cast = READER.cast(storage(series), dtype=dtype)
+    labelled = series._constructor(cast, index=series.index, copy=False)
+    return labelled.__finalize__(series)
 
 
 # ---------------------------------------------------------------------- memory

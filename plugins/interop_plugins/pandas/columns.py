@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from interop.kit import (
     CastErrors,
     ColumnReader,
+    arrow_nulls,
+    arrow_numbers,
     cast_decimals,
     cast_objects,
     check_coordinates,
@@ -15,6 +17,7 @@ from interop.kit import (
     null_number,
     real_part,
 )
+from interop.plugin import Declined
 
 from .describe import chunks_of, has_nulls, is_arrow, is_sparse, is_untyped, number_name, storage
 
@@ -71,10 +74,7 @@ def numbers(chunk: Chunk) -> Array:
     if hasattr(chunk, "_mask"):
         array: Array = chunk._data
         return array
-    if chunk.null_count:
-        buffers = [None, chunk.buffers()[1]]
-        chunk = chunk.from_buffers(chunk.type, len(chunk), buffers, 0, chunk.offset)
-    plain: Array = chunk.to_numpy(zero_copy_only=False)
+    plain: Array = arrow_numbers(chunk)
     return plain
 
 
@@ -86,7 +86,8 @@ def nulls(chunk: Chunk) -> Array | None:
         return None
     if hasattr(chunk, "_mask"):
         return chunk._mask if has_nulls(chunk) else None
-    return chunk.is_null().to_numpy(zero_copy_only=False) if chunk.null_count else None
+    places: Array | None = arrow_nulls(chunk)
+    return places
 
 
 def untyped(vector: Vector, *, dtype: str) -> Array:
@@ -144,6 +145,26 @@ def _places(array: Storage) -> Array:
     return places
 
 
+def make(numbers: Array, nulls: Array | None) -> Storage:
+    """Return numbers and the places of nulls as pandas' nullable array over both, or Arrow's."""
+    import numpy as np
+    import pandas as pd
+
+    if nulls is None:
+        return numbers
+    if numbers.dtype == np.bool_:
+        return pd.arrays.BooleanArray(numbers, nulls)
+    if numbers.dtype == np.float16:  # of which pandas has none with nulls
+        import pyarrow as pa
+
+        return pd.arrays.ArrowExtensionArray(pa.array(numbers, mask=nulls))
+    if numbers.dtype.kind not in "iuf" or numbers.dtype.itemsize > 8:
+        msg = f"pandas has no nulls in {numbers.dtype}"
+        raise Declined(msg)
+    kind = pd.arrays.FloatingArray if numbers.dtype.kind == "f" else pd.arrays.IntegerArray
+    return kind(numbers, nulls)
+
+
 READER = ColumnReader(
     columns=columns,
     numbers=numbers,
@@ -152,4 +173,5 @@ READER = ColumnReader(
     dtype=dtype_of,
     untyped=untyped,
     stack=stack,
+    make=make,
 )

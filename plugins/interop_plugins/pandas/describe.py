@@ -19,6 +19,7 @@ import interop
 from interop.errors import InteropError
 from interop.kit import (
     EMPTY,
+    arrow_dtype,
     common_dtype,
     dtype_name,
     kinds_of_column,
@@ -62,9 +63,6 @@ _UNTYPED = _NOT_NUMBERS | {"untyped"}
 _DEEPER = frozenset({"lists_of_lists"})
 #: The traits of sparse arrays, and of frames that have some; ``zero_fill`` if all have that.
 _ZERO_FILLED = frozenset({"sparse", "zero_fill"})
-
-#: NumPy's names of the dtypes that Arrow names differently.
-_ARROW_NAMES = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 #: The names of the dtypes seen so far; "" for those that do not hold numbers.
 _names: dict[Dtype, str] = {}
@@ -229,8 +227,7 @@ def _name_of_new(dtype: Dtype) -> str:
     if isinstance(dtype, np.dtype):
         name = dtype_name(dtype) if dtype.kind in "biufc" else ""
     elif is_arrow(dtype):
-        arrow_name = str(dtype.pyarrow_dtype)
-        name = _ARROW_NAMES.get(arrow_name, arrow_name)
+        name = arrow_dtype(str(dtype.pyarrow_dtype))
     elif _is_masked_dtype(dtype):
         name = dtype.numpy_dtype.name
     elif is_sparse(dtype):

@@ -10,7 +10,7 @@ from interop.errors import Declined
 from interop.kit import COPY, INTEGERS, NATIVE, REALS, array_columns
 from interop.plugin import Conversion, Cost
 
-from .arrays import nullable
+from .columns import READER
 from .describe import LAYOUT
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def conversions() -> Iterable[Conversion]:
     yield from array_columns(
         "pandas.series",
         "pandas.dataframe",
-        numbers=nullable,
+        numbers=READER.make,
         elements=to_series,
         texts="pandas:Series",
         columns=to_frame,

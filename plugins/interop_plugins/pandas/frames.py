@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from interop.kit import extents, extents_of_all
 from interop.plugin import Declined
 
-from .arrays import cast_array, copy_array, storage_memory, to_numpy
+from .arrays import copy_array, storage_memory, to_numpy
 from .columns import READER, stored
 from .describe import (
     column_arrays,
@@ -96,7 +96,7 @@ def cast_columns(frame: pd.DataFrame, *, columns: Mapping[str, str]) -> pd.DataF
     """
     import pandas as pd
 
-    arrays = READER.cast_columns(frame, cast_array, columns)
+    arrays = READER.cast_columns(frame, columns)
     cast = pd.DataFrame(dict(enumerate(arrays)), index=frame.index, copy=False)
     cast.columns = frame.columns
     kept: pd.DataFrame = frame._constructor(cast, copy=False).__finalize__(frame)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import interop
 from interop.errors import InteropError, RefusedError
+from interop.kit import arrow_nulls, arrow_numbers
 from interop.plugin import Declined
 
-from .arrays import nullable
+from .columns import READER
 from .describe import chunks_of, is_sparse, is_untyped, rows_of, storage
 
 if TYPE_CHECKING:
@@ -281,19 +282,12 @@ def _values(column: pa.ChunkedArray, dtype: Any) -> Storage:
 
 def _nullable(column: pa.ChunkedArray) -> Storage:
     """Return numbers some of which are null, over their memory, with the mask beside it."""
-    import numpy as np
     import pandas as pd
-    import pyarrow as pa
 
-    chunk = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    nulls = chunk.is_null().to_numpy(zero_copy_only=False)
-    plain = pa.Array.from_buffers(
-        chunk.type, len(chunk), [None, chunk.buffers()[1]], null_count=0, offset=chunk.offset
-    )
-    numbers = plain.to_numpy(zero_copy_only=False)
-    if numbers.dtype == np.float16:  # of which pandas has none with nulls
+    if str(column.type) == "halffloat":  # of which pandas has none with nulls
         return pd.arrays.ArrowExtensionArray(column)
-    return nullable(numbers, nulls)
+    chunk = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return READER.make(arrow_numbers(chunk), arrow_nulls(chunk))
 
 
 def from_arrow(value: Any) -> pd.Series:
@@ -344,4 +338,4 @@ def from_masked(masked: np.ma.MaskedArray[Any, Any]) -> pd.Series:
     import pandas as pd
 
     numbers, nulls = np.ma.getdata(masked, subok=False), np.ma.getmaskarray(masked)
-    return pd.Series(nullable(numbers, nulls), copy=False)
+    return pd.Series(READER.make(numbers, nulls), copy=False)

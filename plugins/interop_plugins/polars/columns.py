@@ -180,6 +180,16 @@ def mask(frame: pl.DataFrame) -> Array:
     return places
 
 
+def make(numbers: Array, nulls: Array | None) -> pl.Series:
+    """Return a Series over numbers, with nulls in some places, also inside fixed-size arrays."""
+    import polars as pl
+
+    if nulls is None:
+        return pl.Series(numbers)
+    series = pl.Series(numbers.reshape(-1)).set(pl.Series(nulls.reshape(-1)), None)
+    return series if numbers.ndim == 1 else series.reshape(numbers.shape)
+
+
 READER = ColumnReader(
     columns=columns,
     numbers=numbers,
@@ -189,4 +199,5 @@ READER = ColumnReader(
     untyped=untyped,
     stack=stack,
     mask=mask,
+    make=make,
 )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from interop.kit import arrow_numbers
 from interop.plugin import Declined
 
-from .describe import NAMES, SHARED_NAMES
+from .describe import SHARED_NAMES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,11 +51,7 @@ def series_to_masked(series: pl.Series) -> Any:
     if getattr(series.dtype, "shape", ()) or series.n_chunks() != 1:
         msg = "it has axes or chunks"
         raise Declined(msg)
-    array = series.to_arrow()
-    numbers = np.frombuffer(array.buffers()[1], NAMES[str(series.dtype)])
-    numbers = numbers[array.offset : array.offset + len(array)].view()
-    numbers.flags.writeable = False
-    return np.ma.MaskedArray(numbers, mask=series.is_null().to_numpy())
+    return np.ma.MaskedArray(arrow_numbers(series.to_arrow()), mask=series.is_null().to_numpy())
 
 
 def to_series(array: Array) -> pl.Series:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from interop.kit import COPY, array_columns
 from interop.plugin import Conversion, Cost, Declined
 
+from .columns import READER
 from .describe import SHARED
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def conversions() -> Iterable[Conversion]:
     yield from array_columns(
         "polars.series",
         "polars.dataframe",
-        numbers=with_nulls,
+        numbers=READER.make,
         elements=elements_to_series,
         texts="polars:Series",
         columns=to_frame,
@@ -80,14 +81,6 @@ def elements_to_series(array: Array) -> pl.Series:
     if is_date and series.null_count() != np.count_nonzero(np.isnat(array)):
         raise Declined(_NO_UNIT)  # of days it makes nulls
     return series
-
-
-def with_nulls(array: Array, nulls: Array | None) -> pl.Series:
-    """Return a Series over numbers, with nulls in some places."""
-    import polars as pl
-
-    series = pl.Series(array)
-    return series if nulls is None else series.set(pl.Series(nulls), None)
 
 
 def to_frame(columns: dict[int, pl.Series], rows: int) -> pl.DataFrame:

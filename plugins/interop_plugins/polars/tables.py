@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from interop.plugin import Declined
 
 from .columns import READER
-from .describe import NAMES, SHARED_NAMES, own_name, polars_dtype
+from .describe import NAMES, SHARED_NAMES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -191,13 +191,8 @@ def copy_lists(series: pl.Series) -> pl.Series:
 
 def recast(series: pl.Series, *, dtype: str) -> pl.Series:
     """Return a Series of the same name and nulls in new memory, cast as NumPy casts."""
-    import polars as pl
-
-    cast = pl.Series(series.name, READER.vector(series, dtype=dtype))
-    if not series.null_count():
-        return cast
-    valid = ~series.is_null()  # `is_not_null` would share the bitmap
-    return pl.select(pl.when(valid).then(cast)).to_series().alias(series.name)
+    cast: pl.Series = READER.cast(series, dtype=dtype)
+    return cast.alias(series.name)
 
 
 def cast_columns(frame: pl.DataFrame, *, columns: Mapping[str, str]) -> pl.DataFrame:
@@ -205,14 +200,5 @@ def cast_columns(frame: pl.DataFrame, *, columns: Mapping[str, str]) -> pl.DataF
 
     The others are those of the frame. Nulls stay nulls.
     """
-    return frame.with_columns(READER.cast_columns(frame, _cast, columns))
-
-
-def _cast(series: pl.Series, *, dtype: str) -> pl.Series:
-    """Return a column of the same name and nulls, cast as NumPy casts; it may lie in chunks."""
-    own = own_name(series.dtype)
-    # Which integer a float becomes, and which number a decimal, is NumPy's to say.
-    is_numpys = own.startswith("float") and not dtype.startswith("float")
-    if is_numpys or own == "untyped" or series.null_count():
-        return recast(series, dtype=dtype)
-    return series.cast(polars_dtype(dtype), strict=False, wrap_numerical=True)
+    casts = zip(READER.cast_columns(frame, columns), frame.columns, strict=True)
+    return frame.with_columns(column.alias(name) for column, name in casts)

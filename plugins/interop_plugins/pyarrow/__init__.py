@@ -146,7 +146,7 @@ def _array_formats() -> Iterable[Format]:
     # Both keep nulls.
     taken = _MEMORY | _MASKED | UNTYPED
     copy = Copy(dense.copy, takes=taken, adds=_IMMUTABLE, cost=Cost(5e-6, 3e10))
-    cast = partial(Cast, dense.cast_with_nulls, adds=_IMMUTABLE)
+    cast = partial(Cast, tables.READER.cast, adds=_IMMUTABLE)
     casts = (
         cast(requires=_MASKED, cost=Cost(1e-5, 4e9)),
         cast(requires=UNTYPED, drops=UNTYPED, cost=_DECIMALS),

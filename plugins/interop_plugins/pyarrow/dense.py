@@ -12,10 +12,10 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop import kit
-from interop.kit import cast_objects, export
+from interop.kit import arrow_nulls, arrow_numbers, cast_objects, export
 
 from .describe import ALIGNMENT, levels
-from .dtypes import NUMBERS, arrow_type, element_layout, traits_of
+from .dtypes import NUMBERS, ElementLayout, arrow_type, element_layout
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,36 +68,11 @@ def _shaped(flat: Array, source: pa.Array) -> Array:
 
 def _flat(values: pa.Array) -> Array:
     """Return the numbers of a flat array, nulls or not."""
-    import numpy as np
-
-    layout = element_layout(values.type)
-    length, data = len(values), values.buffers()[1]
-    if layout.bits:
-        return _unpacked(data, values.offset, length)
-    stored = np.dtype("int8" if layout.dtype == "bool" else layout.dtype)
-    if not length:
-        array = np.empty(0, stored)
-    else:
-        array = np.frombuffer(data, stored, length, values.offset * stored.itemsize)
-    if layout.dtype == "bool":  # in Arrow every byte but 0 is true, in NumPy only 1
-        truth: Array = np.not_equal(array, 0)
+    if element_layout(values.type) == ElementLayout("bool", 1):  # of a byte each
+        truth: Array = arrow_numbers(values.storage) != 0  # in NumPy only 1 is true
         return truth
-    array.flags.writeable = False
-    return array
-
-
-def _unpacked(bits: pa.Buffer, offset: int, length: int, invert: bool = False) -> Array:
-    """Return the truth values that some bits stand for, or their opposites."""
-    import numpy as np
-
-    if not length:
-        return np.empty(0, np.bool_)
-    first, skipped = divmod(offset, 8)
-    packed = np.frombuffer(bits, np.uint8, (skipped + length + 7) // 8, first)
-    if invert:
-        packed = ~packed
-    unpacked = np.unpackbits(packed, count=skipped + length, bitorder="little")
-    return unpacked[skipped:].view(np.bool_)
+    numbers: Array = arrow_numbers(values)
+    return numbers
 
 
 def null_places(array: pa.Array) -> Array | None:
@@ -105,13 +80,13 @@ def null_places(array: pa.Array) -> Array | None:
     import numpy as np
 
     nested = levels(array)
-    if not any(level.null_count for level in nested):
-        return None
+    if len(nested) == 1 or not any(level.null_count for level in nested):
+        flat: Array | None = arrow_nulls(array)
+        return flat
     places = np.zeros(len(nested[-1]), np.bool_)
     for level in nested:
         if level.null_count:
-            nulls = _unpacked(level.buffers()[0], level.offset, len(level), invert=True)
-            places.reshape(len(level), -1)[nulls] = True
+            places.reshape(len(level), -1)[arrow_nulls(level)] = True
     return _shaped(places, array)
 
 
@@ -255,7 +230,8 @@ def to_masked(array: pa.Array) -> np.ma.MaskedArray[Any, Any]:
     """Return the numbers of an array over its memory, with a mask in the places of nulls."""
     import numpy as np
 
-    return np.ma.MaskedArray(to_numpy(array), mask=null_places(array))
+    nulls = null_places(array)
+    return np.ma.MaskedArray(to_numpy(array), mask=np.ma.nomask if nulls is None else nulls)
 
 
 def to_lists(array: Array) -> pa.FixedSizeListArray:
@@ -294,16 +270,6 @@ def copy(array: pa.Array) -> pa.Array:
     import pyarrow as pa
 
     return pa.concat_arrays([array])
-
-
-def cast_with_nulls(array: pa.Array, *, dtype: str) -> pa.Array:
-    """Return an array of another dtype with the same nulls, its numbers cast as NumPy casts."""
-    import numpy as np
-
-    if "untyped" in traits_of(str(array.type)):
-        return flat_array(cast_decimals(array, dtype=dtype), null_places(array))
-    with np.errstate(all="ignore"):
-        return flat_array(_flat(array).astype(dtype), null_places(array))
 
 
 def first_chunk(chunked: pa.ChunkedArray) -> pa.Array:

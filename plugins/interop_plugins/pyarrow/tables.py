@@ -21,9 +21,9 @@ from interop.kit import (
 )
 from interop.plugin import Spec, itemsize
 
-from .dense import cast_decimals, cast_with_nulls, null_places, to_numpy
+from .dense import all_chunks, cast_decimals, flat_array, null_places, to_numpy
 from .describe import device, memory, memory_of_chunks
-from .dtypes import DTYPES, NUMBERS, arrow_type, dtype_name, is_nested, number_types, traits_of
+from .dtypes import DTYPES, NUMBERS, dtype_name, is_nested, number_types, traits_of
 from .lists import describe_chunks
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def cast_columns(table: pa.Table, *, columns: Mapping[str, str]) -> pa.Table:
     """
     import pyarrow as pa
 
-    arrays = READER.cast_columns(table, _cast, columns)
+    arrays = READER.cast_columns(table, columns)
     fields = [
         field.with_type(array.type) for field, array in zip(table.schema, arrays, strict=True)
     ]
@@ -60,31 +60,10 @@ def cast_columns(table: pa.Table, *, columns: Mapping[str, str]) -> pa.Table:
     return pa.table(arrays, schema.with_metadata(_without_casts(schema)))
 
 
-def _cast(column: pa.Array | pa.ChunkedArray, *, dtype: str) -> pa.Array | pa.ChunkedArray:
-    """Return the numbers of a column in another dtype, with the same nulls."""
-    own = own_name(column.type)
-    # Which integer a float becomes, and which number a decimal, is NumPy's to say.
-    is_numpys = own.startswith("float") and not dtype.startswith("float")
-    if is_numpys or own == "untyped" or "float16" in {own, dtype}:
-        return cast_with_nulls(_combined(column), dtype=dtype)
-    return column.cast(arrow_type(dtype), safe=False)
-
-
 def own_name(type_: pa.DataType) -> str:
     """Return the dtype of a column of numbers, ``untyped`` of decimals, or "" of others."""
     name = dtype_name(type_)
     return name if name in DTYPES else "untyped" if "untyped" in traits_of(name) else ""
-
-
-def _combined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return a column in one chunk."""
-    import pyarrow as pa
-
-    if isinstance(column, pa.Array):
-        return column
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
 def _without_casts(schema: pa.Schema) -> dict[bytes, bytes] | None:
@@ -296,7 +275,7 @@ def chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array | pa.ChunkedArra
     """Return the parts of a column: its chunks if elements are null, else the column itself."""
     if not _is_chunked(column) or not (column.null_count or is_nested(column.type)):
         return [column]
-    return column.chunks or [_combined(column)]
+    return column.chunks or [all_chunks(column)]
 
 
 def numbers(chunk: pa.Array | pa.ChunkedArray) -> Array:
@@ -354,5 +333,6 @@ READER = ColumnReader(
     dtype=lambda column: own_name(column.type),
     untyped=cast_decimals,
     stack=stack,
+    make=flat_array,
     by_rows=True,
 )
