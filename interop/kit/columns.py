@@ -83,7 +83,7 @@ _UNTYPED = frozenset({"not_numbers", "untyped"})
 INDEXED = frozenset({"indexed"})
 #: Traits that say how numbers lie, and nothing of what they are.
 _LAYOUT = MEMORY_TRAITS | COLUMN_TRAITS | SEVERAL_DTYPES
-_LAYOUT |= INDEXED | {"scattered", "chunked", "unknown_dtype"}
+_LAYOUT |= INDEXED | {"scattered", "chunked", "lists", "bits", "deep", "unknown_dtype"}
 #: The traits of the only column of a table if its rows are lists.
 ROW_TRAITS = frozenset(
     {

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from interop import plugin
-from interop.kit import ANY_DTYPES, COPY, DTYPE, ROW_TRAITS, column_formats
+from interop.kit import ANY_DTYPES, COPY, DTYPE, EMPTY, ROW_TRAITS, column_formats
 from interop.plugin import (
     COLUMN_TRAITS,
     MEMORY_TRAITS,
@@ -185,26 +185,26 @@ def _array_formats() -> Iterable[Format]:
     yield nested(
         "pyarrow.fixed_shape_tensor",
         types=("pyarrow:FixedShapeTensorArray",),
-        describe=describe.describe_tensors,
+        describe=partial(describe.describe_rows, "pyarrow.fixed_shape_tensor"),
     )
     yield nested(
         "pyarrow.fixed_size_list",
         types=("pyarrow:FixedSizeListArray",),
-        describe=describe.describe_lists,
+        describe=partial(describe.describe_rows, "pyarrow.fixed_size_list"),
     )
 
 
 def _rows() -> Format:
     """Return the format of one row of an array of lists or tensors, which is an array itself."""
     scalars = ("FixedShapeTensor", "FixedSizeList", "List", "LargeList")
-    return Format(
+    return _format(
         "pyarrow.row",
         types=tuple(f"pyarrow:{name}Scalar" for name in scalars),
         describe=lists.describe_null_row,
         dtypes=DTYPES,
         carries={"null_rows"},
         wrapper=Wrapper(lists.elements),
-        limits=Limits(refusal_hints=_REFUSAL_HINTS),
+        fast_path=None,
         samples=Samples(make=samples.row, source="pyarrow"),
     )
 
@@ -222,7 +222,7 @@ def _lists() -> Format:
         pack_adds=_IMMUTABLE,
         pack_seconds=2e-5,
     )
-    return Format(
+    return _format(
         "pyarrow.list",
         types=("pyarrow:ListArray", "pyarrow:LargeListArray"),
         describe=lists.describe,
@@ -235,9 +235,7 @@ def _lists() -> Format:
         ndims=frozenset(range(2, 65)),
         components=components,
         advanced=Advanced(hub=True),  # the other formats share memory with less than NumPy does
-        requires="pyarrow",
-        install="pip install pyarrow",
-        limits=Limits(refusal_hints=_REFUSAL_HINTS),
+        fast_path=None,
         samples=Samples(variants={"nested": samples.ragged}),
     )
 
@@ -419,23 +417,24 @@ def _from_numpy() -> Iterable[Conversion]:
 def _chunks() -> Iterable[Conversion]:
     """Yield the steps from chunked arrays and to them. All keep nulls."""
     anything, chunked = _MEMORY | _MASKED | UNTYPED, "pyarrow.chunked_array"
-    yield Conversion(chunked, "pyarrow", dense.first_chunk, takes=anything, cost=Cost(2e-7))
     yield Conversion("pyarrow", chunked, dense.to_chunks, takes=anything, cost=Cost(1e-6))
-    yield Conversion(
-        chunked,
-        "pyarrow",
-        dense.all_chunks,
-        takes=anything,
-        requires=_CHUNKED,
-        drops=_CHUNKED,
-        adds=_IMMUTABLE,
-        effects=COPY,
-        cost=Cost(5e-6, 3e10),
-    )
+    of_lists = _MEMORY | _MASKED | _NESTED | _WHOLE | _HYBRID
+    for target, taken, kind in (("pyarrow", anything, EMPTY), ("pyarrow.list", of_lists, _LISTS)):
+        make = partial(Conversion, chunked, target, takes=taken, name=f"chunks_to_{target}")
+        yield make(function=dense.all_chunks, requires=kind, drops=kind, cost=Cost(2e-7))
+        yield make(
+            function=dense.all_chunks,
+            requires=_CHUNKED | kind,
+            drops=_CHUNKED | kind,
+            adds=_IMMUTABLE,
+            effects=COPY,
+            cost=Cost(5e-6, 3e10),
+            name=f"joined_chunks_to_{target}",
+        )
 
 
 def _lists_to_others() -> Iterable[Conversion]:
-    """Yield the steps from lists and to them, and those from chunks of lists."""
+    """Yield the steps from lists and to them."""
     rows, fixed = "pyarrow.list", "pyarrow.fixed_size_list"
     # The numbers are where they were; only offsets are read, or written.
     make = partial(Conversion, takes=_MEMORY, cost=Cost(1e-5))
@@ -454,47 +453,4 @@ def _lists_to_others() -> Iterable[Conversion]:
         effects=COPY | {"pad"},
         cost=Cost(3e-5, 1e9),
         name="pad_rows",
-    )
-    yield Conversion(
-        "pyarrow.chunked_array",
-        "numpy",
-        lists.combined,
-        takes=_MEMORY | _WHOLE,
-        requires=_LISTS | _CHUNKED,
-        drops=_LISTS | _CHUNKED | _WHOLE,
-        effects=COPY,
-        cost=Cost(2e-5, 2e10),
-        name="combined_lists",
-    )
-    yield Conversion(
-        "pyarrow.chunked_array",
-        fixed,
-        lists.first_regular,
-        takes=_MEMORY | _MASKED | _WHOLE,
-        requires=_LISTS,
-        drops=_LISTS | _WHOLE,
-        cost=Cost(1e-5),
-    )
-    anything = _MEMORY | _MASKED | _NESTED | _WHOLE | _HYBRID
-    yield Conversion(
-        "pyarrow.chunked_array",
-        rows,
-        dense.first_chunk,
-        takes=anything,
-        requires=_LISTS,
-        drops=_LISTS,
-        cost=Cost(2e-7),
-        name="first_chunk_of_lists",
-    )
-    yield Conversion(
-        "pyarrow.chunked_array",
-        rows,
-        dense.all_chunks,
-        takes=anything,
-        requires=_LISTS | _CHUNKED,
-        drops=_LISTS | _CHUNKED,
-        adds=_IMMUTABLE,
-        effects=COPY,
-        cost=Cost(5e-6, 3e10),
-        name="all_chunks_of_lists",
     )

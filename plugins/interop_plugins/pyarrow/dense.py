@@ -272,15 +272,12 @@ def copy(array: pa.Array) -> pa.Array:
     return pa.concat_arrays([array])
 
 
-def first_chunk(chunked: pa.ChunkedArray) -> pa.Array:
-    """Return the one chunk of a chunked array."""
-    return chunked.chunk(0)
-
-
 def all_chunks(chunked: pa.ChunkedArray) -> pa.Array:
-    """Return a copy of all chunks in one array, with their nulls."""
+    """Return the chunks in one array, with their nulls: the only one, or a copy of all."""
     import pyarrow as pa
 
+    if chunked.num_chunks == 1:
+        return chunked.chunk(0)
     return pa.concat_arrays(chunked.chunks) if chunked.num_chunks else pa.array([], chunked.type)
 
 

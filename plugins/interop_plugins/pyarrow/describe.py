@@ -51,14 +51,9 @@ def describe(array: pa.Array) -> Spec:
     return Spec("pyarrow", number_type[0], "cpu", (length,), traits, length * width)
 
 
-def describe_lists(array: pa.FixedSizeListArray) -> Spec:
-    """Return the spec of an array of lists of one length, whose axes follow that of the array."""
-    return Spec("pyarrow.fixed_size_list", *_facts(array, element_layout(array.type)))
-
-
-def describe_tensors(array: pa.FixedShapeTensorArray) -> Spec:
-    """Return the spec of an array of tensors of one shape, whose axes follow that of the array."""
-    return Spec("pyarrow.fixed_shape_tensor", *_facts(array, element_layout(array.type)))
+def describe_rows(name: str, array: pa.FixedSizeListArray | pa.FixedShapeTensorArray) -> Spec:
+    """Return the spec of lists of one length or of tensors, whose axes follow the array's."""
+    return Spec(name, *_facts(array, element_layout(array.type)))
 
 
 def describe_chunks(chunked: pa.ChunkedArray) -> Spec:

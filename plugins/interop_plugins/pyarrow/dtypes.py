@@ -97,11 +97,6 @@ def element_layout(type_: pa.DataType) -> ElementLayout:
     return ElementLayout(*number_type, bits=number_type[0] == "bool")
 
 
-def is_nested(type_: pa.DataType) -> bool:
-    """Tell whether elements of a type are arrays of numbers."""
-    return bool(element_layout(type_).stored_shape)
-
-
 def _is_hashable(type_: pa.DataType) -> bool:
     """Tell whether a type can be looked up: most extension types written in Python cannot."""
     try:

@@ -233,20 +233,6 @@ def regular(array: pa.ListArray) -> pa.FixedSizeListArray:
     return pa.Array.from_buffers(type_, len(array), [None], 0, children=[values])
 
 
-def first_regular(chunked: pa.ChunkedArray) -> pa.FixedSizeListArray:
-    """Return the lists of the one chunk, which are of one length, as fixed-size lists."""
-    return regular(chunked.chunk(0))
-
-
-def combined(chunked: pa.ChunkedArray) -> Array:
-    """Return the lists of all chunks, which are of one length, in one block."""
-    import numpy as np
-    import pyarrow as pa
-
-    chunks = [chunk for chunk in chunked.chunks if len(chunk)] or [pa.array([], chunked.type)]
-    return np.concatenate([to_numpy(regular(chunk)) for chunk in chunks])
-
-
 def to_lists(array: pa.FixedSizeListArray) -> pa.ListArray:
     """Return fixed-size lists of numbers as lists over the same memory, with new offsets."""
     import numpy as np

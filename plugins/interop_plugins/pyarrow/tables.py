@@ -23,8 +23,8 @@ from interop.plugin import Spec, itemsize
 
 from .dense import all_chunks, cast_decimals, flat_array, null_places, to_numpy
 from .describe import device, memory, memory_of_chunks
-from .dtypes import DTYPES, NUMBERS, dtype_name, is_nested, number_types, traits_of
-from .lists import describe_chunks
+from .dtypes import DTYPES, NUMBERS, dtype_name, element_layout, number_types, traits_of
+from .lists import describe_chunks, is_list, regular
 
 if TYPE_CHECKING:
     import numpy as np
@@ -273,22 +273,32 @@ def _is_chunked(column: pa.Array | pa.ChunkedArray) -> bool:
 
 def chunks(column: pa.Array | pa.ChunkedArray) -> list[pa.Array | pa.ChunkedArray]:
     """Return the parts of a column: its chunks if elements are null, else the column itself."""
-    if not _is_chunked(column) or not (column.null_count or is_nested(column.type)):
+    if not _is_chunked(column) or not (column.null_count or _has_rows(column)):
         return [column]
-    return column.chunks or [all_chunks(column)]
+    return [chunk for chunk in column.chunks if len(chunk)] or [all_chunks(column)]
 
 
 def numbers(chunk: pa.Array | pa.ChunkedArray) -> Array:
     """Return the numbers of a part of a column, with anything in the places of nulls."""
-    if chunk.null_count or is_nested(chunk.type):
-        return to_numpy(chunk)
+    if chunk.null_count or _has_rows(chunk):
+        return to_numpy(_regular(chunk))
     array: Array = chunk.to_numpy(**({} if _is_chunked(chunk) else _ANY))
     return array != 0 if dtype_name(chunk.type) == "bool" else array
 
 
 def nulls(chunk: pa.Array | pa.ChunkedArray) -> Array | None:
     """Return the places of nulls in a part of a column; None if none is."""
-    return null_places(chunk) if chunk.null_count or is_nested(chunk.type) else None
+    return null_places(_regular(chunk)) if chunk.null_count or _has_rows(chunk) else None
+
+
+def _has_rows(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Tell whether elements are arrays or lists of numbers."""
+    return is_list(column.type) or bool(element_layout(column.type).stored_shape)
+
+
+def _regular(array: pa.Array) -> pa.Array:
+    """Return an array, one of lists that have one length as one of arrays."""
+    return regular(array) if is_list(array.type) else array
 
 
 def columns(table: Columns) -> Iterable[tuple[str, pa.Array | pa.ChunkedArray]]:
