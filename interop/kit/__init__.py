@@ -63,10 +63,10 @@ from interop.kit.columns import (
     ROW_TRAITS,
     SEVERAL_DTYPES,
     common_dtype,
+    describe_columns,
     kinds_of_column,
     kinds_of_type,
     list_columns,
-    words_of_columns,
 )
 from interop.kit.dense_formats import (
     dense_format,
@@ -165,6 +165,7 @@ __all__ = [
     "common_dtype",
     "copied_columns",
     "dense_format",
+    "describe_columns",
     "device_of",
     "dtype_name",
     "export",
@@ -197,6 +198,5 @@ __all__ = [
     "text_elements",
     "transfer",
     "unlocked",
-    "words_of_columns",
     "wrapper_format",
 ]

@@ -74,9 +74,8 @@ def arrow_numbers(array: Value) -> Value:
     data, length, dtype = array.buffers()[1], len(array), arrow_dtype(str(array.type))
     if dtype == "bool":
         return _truth_values(data, array.offset, length)
-    if not length:
-        return np.empty(0, dtype)
-    numbers = np.frombuffer(data, dtype, length, array.offset * np.dtype(dtype).itemsize)
+    first = array.offset * np.dtype(dtype).itemsize
+    numbers = np.frombuffer(data, dtype, length, first) if length else np.empty(0, dtype)
     numbers.flags.writeable = False
     return numbers
 

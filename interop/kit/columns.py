@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from functools import lru_cache, partial
 from typing import Any
 
@@ -55,23 +55,43 @@ def common_dtype(numbers: frozenset[str], others: str = "") -> tuple[str, frozen
     return common, names | {"several_dtypes", *mixed}
 
 
-def words_of_columns(columns: Collection[tuple[str, object]]) -> str:
-    """Return the columns that are no numbers in words: one for each dtype.
+def describe_columns(columns: Iterable[tuple[str, object]]) -> tuple[str, frozenset[str]]:
+    """Return the dtype of a table, and the traits that say which dtypes its columns have.
 
     Parameters
     ----------
-    columns : collection of tuple
-        The dtype of each in the library's words, and its name.
+    columns : iterable of tuple
+        The dtype of each, or the library's name of one without numbers, and its name. Decimals,
+        ``object`` and ``untyped`` may be numbers.
 
     Returns
     -------
-    str
-        Such as ``"String (column 'a'), Date (column 'b')"``.
+    tuple
+        As of `common_dtype`. Columns that are no numbers are named in words, one for each dtype.
+
+    Examples
+    --------
+    >>> describe_columns([("int8", "a"), ("String", "b"), ("String", "c")])[0]
+    "String (column 'b')"
     """
-    first: dict[str, object] = {}
+    numbers: set[str] = set()
+    others: dict[str, object] = {}
     for dtype, name in columns:
-        first.setdefault(dtype, name)
-    return ", ".join(f"{dtype} (column {name!r})" for dtype, name in first.items())
+        if dtype in DTYPES:
+            numbers.add(dtype)
+        else:
+            others.setdefault(dtype, name)
+    words = ", ".join(f"{dtype} (column {name!r})" for dtype, name in others.items())
+    common, traits = common_dtype(frozenset(numbers), words)
+    if others:
+        are_untyped = all(map(_is_untyped, others))
+        traits |= _UNTYPED if are_untyped else frozenset({"not_numbers"})
+    return common, traits
+
+
+def _is_untyped(dtype: str) -> bool:
+    """Tell whether elements of a dtype may be numbers, by a library's name of it."""
+    return dtype in {"object", "untyped"} or dtype.lower().startswith("decimal")
 
 
 # ---------------------------------------------------------------------- declarations
@@ -210,7 +230,7 @@ def streamed(
     keeps: Set[str] = EMPTY,
     refuses: Set[str] = EMPTY,
     cost: Cost = SHARE_COLUMNS,
-    adopt: Callable[..., Any] | None = None,
+    offered: Callable[[Any], Any] | None = None,
 ) -> Iterator[Conversion]:
     """Yield the conversions of tables that export an Arrow stream: names, dtypes and nulls stay.
 
@@ -234,8 +254,8 @@ def streamed(
         The traits of tables that it does not have. Where these are tables without columns, an index
         makes columns of its own.
     cost : Cost
-    adopt : callable or None
-        As of `Conversion`.
+    offered : callable or None
+        ``offered(value)`` returns the table of what a value offers by that protocol.
     """
     carries = frozenset(target.carries)
     layout = MEMORY_TRAITS - (carries & _LOCKS)
@@ -252,7 +272,7 @@ def streamed(
         checked=True,
         ndims={2},
         cost=cost,
-        adopt=adopt,
+        adopt=None if offered is None else partial(_adopted, offered),
         name=f"columns_to_{target.framework}",
     )
     yield stream
@@ -260,6 +280,12 @@ def streamed(
         stream = stream._replace(takes=_ANY_TABLE | keeps, requires=NO_COLUMNS | INDEXED)
         index = f"index_to_{target.framework}"
         yield stream._replace(drops=NO_COLUMNS, adopt=None, name=index)
+
+
+def _adopted(read: Callable[[Any], Any], offer: Callable[[Any], Any], value: Value) -> Value:
+    """Return the table of what a value offers."""
+    table = offer(value)
+    return table if table is NotImplemented else read(table)
 
 
 def list_columns(

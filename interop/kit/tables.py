@@ -24,10 +24,9 @@ from .columns import (
     GATHER_COLUMNS,
     INDEXED,
     OBJECTS,
-    common_dtype,
+    describe_columns,
     gathered,
     streamed,
-    words_of_columns,
 )
 from .reference import Reference, referred
 
@@ -101,8 +100,8 @@ def column_formats(
         ``from_arrow(value)`` returns a table of what exports an Arrow stream.
     arrow : mapping of str to object
         What a table has of a stream: the kinds of columns that it ``copies`` and ``shares``, the
-        traits that it ``adds``, ``keeps`` and ``refuses``; ``cost`` and ``adopt`` as of
-        `Conversion`. None: some memory may be shared, and some copied.
+        traits that it ``adds``, ``keeps`` and ``refuses``; ``cost`` as of `Conversion`; what reads
+        it if it is ``offered``. None: some memory may be shared, and some copied.
     filled : set of str or None
         The dtypes in which nulls are filled. None: all that NumPy holds.
     has_index : bool
@@ -258,13 +257,9 @@ class _Maker:
     def describe_table(self, name: str, table: Value) -> Spec:
         """Return the spec of a table."""
         facts = [(name, *self._facts(column)) for name, column in self._reader.columns(table)]
-        others = [(dtype, name) for name, dtype, _ in facts if dtype not in DTYPES]
-        numbers = frozenset(dtype for _, dtype, _ in facts if dtype in DTYPES)
-        dtype, several = common_dtype(numbers, words_of_columns(others))
-        traits = several.union(_APART, *(traits for *_, traits in facts))
-        if any(dtype != "untyped" for dtype, _ in others):
-            traits -= {"untyped"}
-        kept = traits & (_OF_TABLES | several)
+        dtype, several = describe_columns((dtype, name) for name, dtype, _ in facts)
+        traits = _APART.union(*(traits for *_, traits in facts)) - _UNTYPED
+        kept = traits & _OF_TABLES | several
         return make_spec(name, dtype, shape=tuple(table.shape), traits=kept)
 
     def _facts(self, column: Value) -> tuple[str, frozenset[str]]:

@@ -175,11 +175,10 @@ def interop_declarations() -> Iterable[Declaration]:
             cost=_GATHER,
         ),
         rows,
-        *_views(),
-        *_sparse(),
+        *_from_vectors(),
+        *_from_frames(),
         *_from_numpy(),
-        *_masks(),
-        *_vectors_to_arrow(),
+        *_from_arrow(),
         *_lists(),
         *_objects_with_gaps(),
         *elements.conversions(),
@@ -284,40 +283,25 @@ def _formats() -> Iterable[Format]:
     ]
 
 
-def _masks() -> Iterable[Conversion]:
-    """Yield the conversions of numbers with nulls to NumPy's masked arrays and back."""
-    make = partial(Conversion, target="numpy.ma", requires=_MASKED)
-    for name in ("series", "index", "array"):
-        yield make(
-            f"pandas.{name}",
-            function=tables.to_masked,
-            takes=LAYOUT | {"immutable"},
-            adds=_READONLY,
-            cost=Cost(8e-6),
-            name=f"{name}_to_masked",
-        )
-    numbers = (INTEGERS | REALS | {"bool"}) - {"float16"}
-    back = partial(Conversion, "numpy.ma", requires=_MASKED, takes=_COMPUTABLE, dtypes=numbers)
-    yield back("pandas.series", tables.from_masked, cost=Cost(2e-5))
-
-
-def _vectors_to_arrow() -> Iterable[Conversion]:
-    """Yield the conversions of arrays with nulls or of other elements to Arrow's and back."""
-    for name in ("series", "index", "array"):
+def _from_vectors() -> Iterable[Conversion]:
+    """Yield the conversions of Series, Indexes and arrays: numbers, nulls, sparse and others."""
+    for name, latency in (("series", 2e-6), ("index", 4e-6), ("array", 4e-6)):
+        make = partial(Conversion, f"pandas.{name}", takes=LAYOUT | {"immutable"}, adds=_READONLY)
+        fast_path = arrays.series_fast_path if name == "series" else None
+        yield make("numpy", arrays.to_numpy, cost=Cost(latency), fast_path=fast_path)
+        yield make("numpy.ma", tables.to_masked, requires=_MASKED, cost=Cost(8e-6))
+        yield from elements.to_numpy(f"pandas.{name}")
+        others = partial(make, "pyarrow", tables.to_arrow, takes=LAYOUT | _UNTYPED | _SCATTERED)
+        others = partial(others, adds={"immutable"}, effects=COPY, shares=True)
         for traits in (_MASKED, _NOT_NUMBERS, _UNTYPED | _MASKED):
-            yield Conversion(
-                f"pandas.{name}",
-                "pyarrow",
-                tables.to_arrow,
-                takes=LAYOUT | _UNTYPED | _SCATTERED,
-                requires=traits,
-                drops=_SCATTERED,
-                adds=frozenset({"immutable"}),
-                effects=COPY,
-                shares=True,
-                cost=Cost(5e-5, 2e10),
-                name=f"{name}_to_arrow",
-            )
+            yield others(requires=traits, drops=_SCATTERED, cost=Cost(5e-5, 2e10))
+        dense, coo = _densified(f"pandas.{name}"), _compressed(f"pandas.{name}")
+        yield dense(READER.vector, takes={"zero_fill"}, drops=_ZERO_FILLED)
+        yield coo("scipy.coo", arrays.to_coo)
+
+
+def _from_arrow() -> Iterable[Conversion]:
+    """Yield the conversions of Arrow's arrays to Series."""
     make = partial(Conversion, "arrow_c_array", "pandas.series", tables.from_arrow, shares=True)
     taken = _LABELLED | {"immutable", "readonly"}
     yield make(takes=taken, dtypes=INTEGERS | REALS, cost=Cost(6e-5), name="share_stream")
@@ -339,72 +323,44 @@ def _vectors_to_arrow() -> Iterable[Conversion]:
         yield chunks(**masked, dtypes=half)
 
 
-def _views() -> Iterable[Conversion]:
-    """Yield the conversions to NumPy that share memory."""
-    share = partial(Conversion, target="numpy", takes=LAYOUT | {"immutable"}, adds=_READONLY)
-    for name, latency in (("series", 2e-6), ("index", 4e-6), ("array", 4e-6)):
-        fast_path = arrays.series_fast_path if name == "series" else None
-        view = partial(share, f"pandas.{name}", function=arrays.to_numpy, fast_path=fast_path)
-        yield view(cost=Cost(latency), name=f"{name}_to_numpy")
-    kinds = COLUMN_TRAITS | _INDEXED
-    yield share(
-        "pandas.dataframe",
-        function=frames.frame_to_numpy,
-        takes=LAYOUT | {"immutable"} | kinds,
-        drops=kinds,
-        cost=Cost(4e-6),
-        fast_path=frames.frame_fast_path,
-        name="dataframe_to_numpy",
-    )
+def _densified(source: str) -> Callable[..., Conversion]:
+    """Return what declares a dense array of sparse columns."""
+    dense = partial(Conversion, source, "numpy", requires=_SPARSE, effects=COPY | {"densify"})
+    return partial(dense, cost=_GATHER, changes=DTYPE, result=Result(dtypes=_DTYPES))
 
 
-def _sparse() -> Iterable[Conversion]:
-    """Yield the conversions of sparse columns to dense arrays, and of those that zeros fill up."""
-    dense = partial(Conversion, target="numpy", requires=_SPARSE, effects=COPY | {"densify"})
-    dense = partial(dense, cost=_GATHER, changes=DTYPE, result=Result(dtypes=_DTYPES))
-    csc = partial(
-        Conversion,
-        requires=_ZERO_FILLED,
-        drops=_ZERO_FILLED | _SCATTERED,
-        result=Result(index_dtype="int32"),
-        effects=COPY,
-        cost=Cost(5e-5, 2e9),
+def _compressed(source: str) -> Callable[..., Conversion]:
+    """Return what declares a sparse array of columns that zeros fill up."""
+    drops, result = _ZERO_FILLED | _SCATTERED, Result(index_dtype="int32")
+    sparse = partial(Conversion, source, requires=_ZERO_FILLED, drops=drops, result=result)
+    return partial(sparse, effects=COPY, cost=Cost(5e-5, 2e9))
+
+
+def _from_frames() -> Iterable[Conversion]:
+    """Yield the conversions of DataFrames to arrays that share memory, and of sparse columns."""
+    kinds, layout = COLUMN_TRAITS | _INDEXED, LAYOUT | {"immutable"}
+    share = partial(Conversion, "pandas.dataframe", "numpy", frames.frame_to_numpy, cost=Cost(4e-6))
+    share = partial(share, adds=_READONLY, fast_path=frames.frame_fast_path)
+    yield share(takes=layout | kinds, drops=kinds)
+    drops = _ZERO_FILLED | _SCATTERED | _KINDS | _INDEXED
+    csc = _compressed("pandas.dataframe")
+    yield csc("scipy.csc", frames.to_csc, takes=drops - _ZERO_FILLED, drops=drops)
+    drops |= _SEVERAL | _MASKED
+    dense = partial(_densified("pandas.dataframe"), READER.table, drops=drops, adds=_FORTRAN)
+    yield dense(
+        takes=drops | LAYOUT,
+        requires=_SPARSE | _MASKED,
+        effects=COPY | {"densify", "drop_mask"},
+        result=Result(dtypes=_FILLED),
+        name="densify_and_fill_nulls",
     )
-    for name in ("series", "index", "array"):
-        source, names = f"pandas.{name}", (f"densify_{name}", f"sparse_{name}_to_coo")
-        yield dense(
-            source, function=READER.vector, takes={"zero_fill"}, drops=_ZERO_FILLED, name=names[0]
-        )
-        yield csc(source, "scipy.coo", arrays.to_coo, name=names[1])
-    yield csc(
-        "pandas.dataframe",
-        "scipy.csc",
-        frames.to_csc,
-        takes=_SCATTERED | _KINDS | _INDEXED,
-        drops=_ZERO_FILLED | _SCATTERED | _KINDS | _INDEXED,
-        name="sparse_columns_to_csc",
-    )
-    drops = _ZERO_FILLED | _SCATTERED | _SEVERAL | _MASKED | _KINDS | _INDEXED
-    frame = partial(
-        dense, "pandas.dataframe", function=READER.table, takes=drops | LAYOUT, drops=drops
-    )
-    frame = partial(frame, adds=_FORTRAN)
-    losing = COPY | {"densify", "drop_mask"}
-    nulls = partial(frame, requires=_SPARSE | _MASKED, effects=losing, takes=drops | LAYOUT)
-    yield nulls(result=Result(dtypes=_FILLED), name="densify_and_fill_nulls")
-    frame = partial(frame, takes=drops - _MASKED | LAYOUT)
-    yield frame(name="densify_dataframe")
-    yield Conversion(
-        "pandas.dataframe",
-        "numpy",
-        READER.table_if_exact,
-        takes=drops - _MASKED | LAYOUT,
-        requires=_MIXED | _SPARSE,
-        drops=drops,
-        adds=_FORTRAN,
-        effects=COPY | {"densify"},
+    dense = partial(dense, takes=drops - _MASKED | LAYOUT)
+    yield dense(name="densify_dataframe")
+    yield dense(requires=_MIXED | _SPARSE, cost=Cost(6e-5, 5e9))._replace(
+        function=READER.table_if_exact,
+        changes=EMPTY,
+        result=Result(),
         checked=True,
-        cost=Cost(6e-5, 5e9),
         name="densify_if_exact",
     )
 
@@ -418,6 +374,9 @@ def _from_numpy() -> Iterable[Conversion]:
     yield frame(dtypes=_DTYPES - {"bool"}, adds=either)
     yield frame(dtypes={"bool"}, adds={"byte_columns"}, name="to_frame_of_bools")
     # These cost more than the others, so that `to="pandas"` prefers a Series or a DataFrame.
+    numbers = (INTEGERS | REALS | {"bool"}) - {"float16"}
+    masked = share("pandas.series", tables.from_masked, requires=_MASKED, cost=Cost(2e-5))
+    yield masked._replace(source="numpy.ma", dtypes=numbers)
     copy = partial(share, effects=COPY, cost=Cost(2.5e-5, 1.8e10))
     yield copy("pandas.index", arrays.to_index)
     yield copy("pandas.array", arrays.to_array)

@@ -21,10 +21,10 @@ from interop.kit import (
     EMPTY,
     arrow_dtype,
     common_dtype,
+    describe_columns,
     dtype_name,
     kinds_of_column,
     memory_traits,
-    words_of_columns,
 )
 from interop.plugin import DTYPES, MEMORY_TRAITS, Spec, itemsize
 
@@ -74,12 +74,12 @@ _names: dict[Dtype, str] = {}
 def describe(vector: Vector) -> Spec:
     """Return the spec of a Series or an extension array; one of rows is described as they are."""
     array = storage(vector)
-    facts = inspect_array(array)
-    if hasattr(vector, "index") and (vector.attrs or not labels.is_default(vector.index)):
+    facts, is_series = inspect_array(array), hasattr(vector, "index")
+    if is_series and (vector.attrs or not labels.is_default(vector.index)):
         facts = facts._replace(traits=facts.traits | _ATTRIBUTES)
     if facts.traits >= _NOT_NUMBERS and (spec := _describe_rows(array)) is not None:
         return spec._replace(traits=spec.traits | (facts.traits & _ATTRIBUTES))
-    return _spec(vector, facts)
+    return _spec("pandas.series" if is_series else "pandas.array", vector, facts)
 
 
 def describe_index(index: pd.Index) -> Spec:
@@ -87,10 +87,12 @@ def describe_index(index: pd.Index) -> Spec:
     import pandas as pd
 
     if isinstance(index, pd.RangeIndex):
-        return _spec(index, Facts("int64", _SCATTERED))
-    if isinstance(index, pd.MultiIndex):
-        return _spec(index, Facts("a tuple of labels", _NOT_NUMBERS))
-    return _spec(index, inspect_array(storage(index)))
+        facts = Facts("int64", _SCATTERED)
+    elif isinstance(index, pd.MultiIndex):
+        facts = Facts("a tuple of labels", _NOT_NUMBERS)
+    else:
+        facts = inspect_array(storage(index))
+    return _spec("pandas.index", index, facts)
 
 
 def describe_frame(frame: pd.DataFrame) -> Spec:
@@ -103,26 +105,13 @@ def describe_frame(frame: pd.DataFrame) -> Spec:
     # Of a range there is no column elsewhere.
     if frame.attrs or not (is_indexed or labels.is_default(frame.index)):
         traits |= _ATTRIBUTES
-    return _spec(frame, facts._replace(traits=traits | _INDEXED if is_indexed else traits))
+    traits |= _INDEXED if is_indexed else EMPTY
+    return _spec("pandas.dataframe", frame, facts._replace(traits=traits))
 
 
-def _spec(value: Vector | pd.DataFrame, facts: Facts) -> Spec:
+def _spec(name: str, value: Vector | pd.DataFrame, facts: Facts) -> Spec:
     shape = value.shape
-    nbytes = prod(shape) * itemsize(facts.dtype)
-    return Spec(_format_name(value), facts.dtype, "cpu", shape, facts.traits, nbytes)
-
-
-def _format_name(value: Vector | pd.DataFrame) -> str:
-    import pandas as pd
-
-    for type_, name in (
-        (pd.Series, "pandas.series"),
-        (pd.DataFrame, "pandas.dataframe"),
-        (pd.Index, "pandas.index"),
-    ):
-        if isinstance(value, type_):
-            return name
-    return "pandas.array"
+    return Spec(name, facts.dtype, "cpu", shape, facts.traits, prod(shape) * itemsize(facts.dtype))
 
 
 # ---------------------------------------------------------------------- rows
@@ -391,15 +380,12 @@ def column_arrays(frame: pd.DataFrame) -> Iterator[Storage]:
 
 def _not_numbers(frame: pd.DataFrame) -> Facts:
     """Name the columns that do not hold numbers, one for each dtype."""
-    dtypes = dict.fromkeys(frame.dtypes)
-    others = [dtype for dtype in dtypes if not number_name(dtype)]
-    words = words_of_columns(
-        [(str(dtype), name) for name, dtype in frame.dtypes.items() if not number_name(dtype)]
+    words, traits = describe_columns(
+        (number_name(dtype) or _other_name(dtype), name) for name, dtype in frame.dtypes.items()
     )
-    words, traits = common_dtype(frozenset(filter(None, map(number_name, dtypes))), words)
-    if not all(map(is_untyped, others)):
-        return Facts(words, traits | _NOT_NUMBERS)
-    return Facts(words, traits | _UNTYPED.union(*map(_nulls, column_arrays(frame))))
+    if "untyped" in traits:
+        traits = traits.union(*map(_nulls, column_arrays(frame)))
+    return Facts(words, traits)
 
 
 def _nulls(array: Storage) -> frozenset[str]:

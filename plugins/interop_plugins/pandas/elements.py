@@ -27,7 +27,7 @@ _LONG_DATES = frozenset(f"{kind}64[{unit}]$" for kind in _KINDS for unit in ("m"
 
 
 def conversions() -> Iterable[Conversion]:
-    """Yield the conversions of text and dates from NumPy and to it."""
+    """Yield the conversions of text and dates from NumPy."""
     yield from array_columns(
         "pandas.series",
         "pandas.dataframe",
@@ -43,18 +43,14 @@ def conversions() -> Iterable[Conversion]:
         kinds={"block_columns", "second_columns", "large_text_columns", "object_columns"},
         cost=Cost(2e-3),
     )
-    for name in ("series", "index", "array"):
-        back = partial(Conversion, f"pandas.{name}", "numpy", takes=LAYOUT | _NOT_NUMBERS)
-        yield back(
-            dates_to_numpy, dtypes=_DATES, adds={"readonly"}, cost=Cost(1e-5), name=f"{name}_dates"
-        )
-        yield back(
-            text_to_numpy,
-            dtypes={"str$", "string$", "string["},
-            effects=COPY,
-            cost=Cost(3e-5, 2e8),
-            name=f"{name}_of_text_to_numpy",
-        )
+
+
+def to_numpy(source: str) -> Iterable[Conversion]:
+    """Yield the conversions of text and dates from a format to NumPy."""
+    make = partial(Conversion, source, "numpy", takes=LAYOUT | _NOT_NUMBERS)
+    yield make(dates_to_numpy, dtypes=_DATES, adds={"readonly"}, cost=Cost(1e-5))
+    texts = {"str$", "string$", "string["}
+    yield make(text_to_numpy, dtypes=texts, effects=COPY, cost=Cost(3e-5, 2e8))
 
 
 def to_series(array: Array) -> pd.Series:

@@ -124,7 +124,7 @@ def interop_declarations() -> Iterable[Declaration]:
                 "shares": _SHARED_KINDS,
                 "adds": {"bit_columns", "immutable"},
                 "refuses": {"odd_columns"},
-                "adopt": tables.adopt,
+                "offered": tables.frame_of,
             },
             cost=_COLUMNS,
             untyped_cost=_COLUMNS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -67,18 +67,13 @@ def offer(frame: pl.DataFrame) -> Any:
     return to_pyarrow(frame) if len(dtypes) > 1 and names <= SHARED_NAMES else NotImplemented
 
 
-def adopt(offer: Callable[[Any], Any], value: Any) -> pl.DataFrame:
-    """Return the columns that a value offers as a DataFrame over the same memory."""
-    table = offer(value)
-    return table if table is NotImplemented else _frame_of(table)
-
-
 def from_table(value: Any) -> pl.DataFrame:
     """Return the columns of an Arrow stream as a DataFrame."""
-    return _frame_of(_read(value, "table"))
+    return frame_of(_read(value, "table"))
 
 
-def _frame_of(value: Any) -> pl.DataFrame:
+def frame_of(value: Any) -> pl.DataFrame:
+    """Return columns of numbers, or of what Polars holds all of, as a DataFrame."""
     import polars as pl
 
     try:

@@ -118,7 +118,7 @@ def interop_declarations() -> Iterable[Declaration]:
                 "adds": _IMMUTABLE | {"bit_columns"},
                 "keeps": {"attributes"},
                 "refuses": {"unknown_dtype"},
-                "adopt": tables.adopt,
+                "offered": tables.from_stream,
             },
             cost=Cost(2e-5, 1e9),
             series_cost=Cost(5e-6, 3e10),  # as to join chunks, so that no route starts with that

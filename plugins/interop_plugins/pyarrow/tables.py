@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,6 +17,7 @@ from interop.kit import (
     checked_cast,
     common_dtype,
     copied_columns,
+    describe_columns,
     kinds_of_column,
 )
 from interop.plugin import Spec, itemsize
@@ -37,12 +38,12 @@ _IMMUTABLE, _SCATTERED = frozenset({"immutable"}), frozenset({"scattered"})
 
 #: The keyword with which an array gives its numbers, bits or not.
 _ANY = {"zero_copy_only": False}
-#: The bytes of an array that caches hold, whichever way it is written.
-_MOST_BYTES = 2**24
 #: Floats that Arrow casts to those of 64 bits.
 _FLOATS = frozenset({"float32", "float64"})
 #: How many types, and columns of one type, a refusal names.
 _NAMED = 3
+#: The bytes of an array that caches hold, whichever way it is written.
+_MOST_BYTES = 2**24
 
 
 def cast_columns(table: pa.Table, *, columns: Mapping[str, str]) -> pa.Table:
@@ -111,12 +112,6 @@ def _shared_ids() -> frozenset[int]:
     return frozenset(number for number, (name, _) in number_types().items() if name in names)
 
 
-def adopt(offer: Callable[[Any], Any], value: Any) -> pa.Table:
-    """Return the columns that a value offers as a table over the same memory."""
-    table = offer(value)
-    return table if table is NotImplemented else from_stream(table)
-
-
 def are_labelled(table: Columns) -> bool:
     """Tell whether columns have names other than their numbers, or the schema more to say."""
     return not are_numbered(table.schema.names) or _has_metadata(table)
@@ -138,15 +133,12 @@ def named(value: Any, like: Columns) -> Any:
 
 def describe(name: str, table: Columns) -> Spec:
     """Return the spec of a table, whose dtype names all types if the columns have several."""
-    names = {*map(dtype_name, table.schema.types)}
-    others = names - DTYPES
-    words = _columns_by_type(table.schema) if others else ""
-    if len(names) == 1:
-        words = "".join(others)
-    dtype, traits = common_dtype(frozenset(names & DTYPES), words)
-    traits |= _IMMUTABLE | _traits_of_others(others) | _kinds_of_columns(table)
-    if others and len(names) > 1:
-        traits |= {"several_dtypes"}
+    names = [*map(dtype_name, table.schema.types)]
+    dtype, traits = describe_columns(zip(names, table.schema.names, strict=True))
+    if "not_numbers" in traits:
+        dtype = _columns_by_type(table.schema)
+        traits |= {"several_dtypes"} if len({*names}) > 1 else EMPTY
+    traits |= _IMMUTABLE | _kinds_of_columns(table)
     traits |= {"attributes"} if _has_metadata(table) else EMPTY
     location = "cpu" if table.is_cpu else device(table.column(0))
     is_one = table.num_columns == 1 and dtype in NUMBERS and not traits & {"masked"}
@@ -188,13 +180,6 @@ def _dtypes(schema: bytes) -> tuple[tuple[str, ...], str]:
         for field, is_stored in zip(fields, are_stored, strict=True)
     )
     return names, common_dtype(frozenset(names) & DTYPES)[0]
-
-
-def _traits_of_others(others: set[str]) -> frozenset[str]:
-    """Return the traits of columns that are no numbers; decimals may be."""
-    if others and all("untyped" in traits_of(other) for other in others):
-        return traits_of(min(others))
-    return frozenset({"not_numbers"}) if others else EMPTY
 
 
 def _kinds_of_columns(table: Columns) -> set[str]:
@@ -242,10 +227,12 @@ def column_to_numpy(table: Columns) -> Array:
 
 
 def _columns_by_type(schema: pa.Schema) -> str:
-    """Say which columns are of which type."""
+    """Say which columns are of which type, if there are several types."""
     by_type: dict[str, list[str]] = {}
     for field in schema:
         by_type.setdefault(str(field.type), []).append(repr(field.name))
+    if len(by_type) == 1:
+        return next(iter(by_type))
     return _listed([f"{type_} ({_listed(names)})" for type_, names in by_type.items()], " / ")
 
 
