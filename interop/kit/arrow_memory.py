@@ -9,7 +9,7 @@ from typing import Any
 from interop._model.typing import Value
 from interop.errors import Declined
 
-from .cast_errors import cast_digits
+from .cast_errors import cast_digits, cast_objects
 
 
 def buffer_extents(arrays: Iterable[Value]) -> tuple[tuple[int, int], ...]:
@@ -169,34 +169,33 @@ def _typed(arrow: ModuleType, column: Value) -> Value:
     return arrow.chunked_array(chunks, type_)
 
 
-def cast_decimals(
-    arrays: Iterable[Value], nulls: Iterable[Value | None], dtype: Value
-) -> Value | None:
-    """Return the numbers of decimals of few digits in one array; else None.
+def cast_decimals(array: Value, *, dtype: str) -> Value:
+    """Return the numbers of decimals in one array, with NaN for nulls, or zero if it has none.
 
     Parameters
     ----------
-    arrays : iterable of array
-        Chunks of decimals with ``buffers()``.
-    nulls : iterable of array or None
-        Which elements of each are null; None if none is.
-    dtype : numpy.dtype
-        Of the result, in which nulls are NaN, or zero if it has none.
+    array : array
+        Decimals with ``buffers()``, or chunks of such, with ``chunks`` and ``to_pylist()``.
+    dtype : str
+        Of the result.
 
     Returns
     -------
-    array or None
+    numpy.ndarray
+        In which decimals of few digits are cast at once, and others one by one.
     """
+    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
     import numpy as np
 
-    parts = [np.empty(0, dtype)]
-    for array, places in zip(arrays, nulls, strict=True):
-        width, end = array.type.byte_width, array.offset + len(array)
-        size, data = max(width // 8, 1), array.buffers()[1] or b""
+    target = np.dtype(dtype)
+    parts = [np.empty(0, target)]
+    for chunk in getattr(array, "chunks", [array]):
+        width, end = chunk.type.byte_width, chunk.offset + len(chunk)
+        size, data = max(width // 8, 1), chunk.buffers()[1] or b""
         words = np.frombuffer(data, "i4" if width == 4 else "i8", end * size).reshape(end, size)
-        words = words[array.offset :].astype("i8", copy=False)
-        part = cast_digits(words, array.type.scale, dtype, places)
+        words = words[chunk.offset :].astype("i8", copy=False)
+        part = cast_digits(words, chunk.type.scale, target, arrow_nulls(chunk))
         if part is None:
-            return None
+            return cast_objects(np.array(array.to_pylist(), object), target, fill_nulls=True)
         parts.append(part)
     return parts[1] if len(parts) == 2 else np.concatenate(parts)

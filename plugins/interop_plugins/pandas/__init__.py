@@ -388,12 +388,11 @@ def _copy_and_casts(
     """Yield the copy and the casts of a vector, which keep the labels and the nulls."""
     yield Copy(copy, takes=_COPIED | _ODD_COLUMNS, cost=Cost(5e-6, 2e10))
     if cast:
-        make = partial(Cast, cast, _NUMBERS, takes=LAYOUT | UNKNOWN_DTYPE, cost=_GATHER)
-        for traits in (EMPTY, _SCATTERED, _UNTYPED):
-            yield make(requires=traits, drops=traits)
-        nulls = partial(Cast, cast, _NUMBERS - COMPLEX, takes=LAYOUT | _SCATTERED, cost=_GATHER)
-        for traits in (_MASKED, _MASKED | _UNTYPED):
-            yield nulls(requires=traits, drops=_SCATTERED | traits - _MASKED)
+        drops = _SCATTERED | _UNTYPED
+        taken = LAYOUT | UNKNOWN_DTYPE | drops
+        make = partial(Cast, cast, takes=taken, drops=drops, cost=_GATHER)
+        yield make(_NUMBERS)
+        yield make(_NUMBERS - COMPLEX, requires=_MASKED)
 
 
 def _frame_steps() -> Iterable[Conversion]:

@@ -19,7 +19,7 @@ from interop.kit import (
 )
 from interop.plugin import Declined
 
-from .describe import chunks_of, has_nulls, is_arrow, is_sparse, is_untyped, number_name, storage
+from .describe import has_nulls, is_arrow, is_sparse, is_untyped, number_name, storage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,15 +94,13 @@ def untyped(vector: Vector, *, dtype: str) -> Array:
     """Return the numbers of objects, all of which must be some, or of decimals and their nulls."""
     import numpy as np
 
-    array, target = storage(vector), np.dtype(dtype)
-    has_nulls = is_arrow(array.dtype)
-    if has_nulls:
-        chunks = chunks_of(array.__arrow_array__()).chunks
-        decimals: Array | None = cast_decimals(chunks, map(nulls, chunks), target)
-        if decimals is not None:
-            return decimals
-    objects = array.to_numpy(object, na_value=None) if has_nulls else array
-    numbers: Array = cast_objects(objects, target, fill_nulls=has_nulls)
+    array = storage(vector)
+    is_decimal = is_arrow(array.dtype)
+    numbers: Array = (
+        cast_decimals(array.__arrow_array__(), dtype=dtype)
+        if is_decimal
+        else cast_objects(array, np.dtype(dtype))
+    )
     return numbers
 
 

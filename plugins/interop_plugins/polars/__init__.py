@@ -58,7 +58,7 @@ _UNKNOWN_DTYPE = frozenset({"unknown_dtype"})
 
 _CARRIED = _IMMUTABLE | _MASKED | _SCATTERED | _UNTYPED
 
-_BOOL = frozenset({"bool"})
+_BOOL, _BITS = frozenset({"bool"}), _IMMUTABLE | _SCATTERED
 _DTYPES = SHARED | _BOOL
 #: The traits of a DataFrame whose common dtype in NumPy does not hold the numbers of each column.
 _SEVERAL = _MIXED | SEVERAL_DTYPES
@@ -332,16 +332,13 @@ def _series_casts() -> Iterable[Conversion]:
     """Yield the casts of Series, which keep the names and the nulls."""
     kept = _CARRIED - _SCATTERED
     yield Copy(tables.copy_series, takes=kept, requires=_NOT_NUMBERS, adds=_IMMUTABLE, cost=_GATHER)
-    for traits in (EMPTY, _SCATTERED, _UNTYPED, _MASKED, _MASKED | _UNTYPED):
+    make = partial(
+        Cast, tables.recast, takes=_IMMUTABLE | _MASKED | _SCATTERED, drops=_SCATTERED | _UNTYPED
+    )
+    for to, adds, name in ((SHARED, _IMMUTABLE, "recast"), (_BOOL, _BITS, "recast_to_bits")):
+        yield make(to, adds=adds, cost=_GATHER, name=name)
         # Decimals take as long here as on their way to NumPy, where they are copied once.
-        make = partial(Cast, tables.recast, cost=_COLUMNS if traits >= _UNTYPED else _GATHER)
-        drops = traits - _MASKED
-        takes = _IMMUTABLE | (_SCATTERED if traits & _MASKED else EMPTY)
-        adds = _IMMUTABLE | (_SCATTERED if traits & _MASKED else EMPTY)
-        yield make(SHARED, requires=traits, drops=drops, takes=takes, adds=adds)
-        name = "recast_to_bits"
-        bits = adds | _SCATTERED
-        yield make(_BOOL, requires=traits, drops=drops, takes=takes, adds=bits, name=name)
+        yield make(to, adds=adds, requires=_UNTYPED, cost=_COLUMNS, name=name)
 
 
 def _list_copies() -> Iterable[Conversion]:

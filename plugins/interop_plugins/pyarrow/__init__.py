@@ -150,7 +150,6 @@ def _array_formats() -> Iterable[Format]:
     casts = (
         cast(requires=_MASKED, cost=Cost(1e-5, 4e9)),
         cast(requires=UNTYPED, drops=UNTYPED, cost=_DECIMALS),
-        cast(requires=UNTYPED | _MASKED, drops=UNTYPED, cost=_DECIMALS),
     )
     yield flat(
         "pyarrow",
@@ -222,15 +221,24 @@ def _lists() -> Format:
         pack_adds=_IMMUTABLE,
         pack_seconds=2e-5,
     )
+    # Of lists of text there are no components.
+    taken = _MEMORY | _MASKED | _NESTED | _WHOLE | _HYBRID | lists.ODD
+    copy = Copy(
+        dense.copy,
+        takes=taken,
+        dtypes=DTYPES | {"list<", "large_list<", "map<"},
+        adds=_IMMUTABLE,
+        cost=Cost(1e-5, 1e10),
+    )
     return _format(
         "pyarrow.list",
         types=("pyarrow:ListArray", "pyarrow:LargeListArray"),
         describe=lists.describe,
         dtypes=DTYPES,
         index_dtypes={"int32", "int64"},
-        carries=_MEMORY | _MASKED | _NESTED | _WHOLE | _HYBRID | lists.ODD,
+        carries=taken,
         memory=lists.memory,
-        unary=tuple(_copies_of_lists()),
+        unary=(copy,),
         exports={"arrow_c_array": DTYPES},
         ndims=frozenset(range(2, 65)),
         components=components,
@@ -238,15 +246,6 @@ def _lists() -> Format:
         fast_path=None,
         samples=Samples(variants={"nested": samples.ragged}),
     )
-
-
-def _copies_of_lists() -> Iterable[Conversion]:
-    """Yield the copies of what has no components, such as lists of text."""
-    taken = _MEMORY | _MASKED | _WHOLE | _HYBRID | lists.ODD
-    make = partial(Copy, dense.copy, takes=taken, adds=_IMMUTABLE, cost=Cost(1e-5, 1e10))
-    yield make(dtypes={"list<", "large_list<", "map<"})
-    for trait in sorted(lists.ODD):
-        yield make(requires={trait})
 
 
 def _other_formats() -> Iterable[Format]:
@@ -374,7 +373,7 @@ def _others_to_numpy() -> Iterable[Conversion]:
 
 def _from_numpy() -> Iterable[Conversion]:
     for target, function in (
-        ("pyarrow", dense.from_numpy),
+        ("pyarrow", dense.flat_array),
         ("pyarrow.fixed_shape_tensor", dense.to_tensors),
         ("pyarrow.fixed_size_list", dense.to_lists),
     ):
@@ -390,7 +389,7 @@ def _from_numpy() -> Iterable[Conversion]:
         cost = Cost(5e-6, 2e10)
         yield masked(dense.from_masked, dtypes=NUMBERS, takes=_BLOCK, shares=True, cost=cost)
         copied = Cost(1e-5, 8e9)
-        yield masked(dense.from_masked_copy, dtypes=DTYPES, takes=MEMORY_TRAITS, cost=copied)
+        yield masked(dense.copy_masked, dtypes=DTYPES, takes=MEMORY_TRAITS, cost=copied)
     back = partial(Conversion, target="numpy.ma", effects=COPY)
     # The numbers are shared, and the bits of the nulls are unpacked.
     back = partial(back, requires=_MASKED, takes=_MEMORY, shares=True, cost=Cost(5e-6, 2e10))

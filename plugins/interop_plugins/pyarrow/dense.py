@@ -11,7 +11,6 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop import kit
 from interop.kit import arrow_nulls, arrow_numbers, cast_objects, export
 
 from .describe import ALIGNMENT, levels
@@ -105,20 +104,6 @@ def scalar_to_numpy(scalar: pa.Scalar, *, dtype: str | None = None) -> Array:
     return array
 
 
-def cast_decimals(decimals: pa.Array | pa.ChunkedArray, *, dtype: str) -> Array:
-    """Return the numbers of decimals, with NaN for nulls, or zero if the dtype has none."""
-    import ml_dtypes  # noqa: F401 - whose dtypes NumPy knows by name from then on
-    import numpy as np
-
-    target, chunks = np.dtype(dtype), getattr(decimals, "chunks", [decimals])
-    few: Array | None = kit.cast_decimals(chunks, map(null_places, chunks), target)
-    if few is not None:
-        return few
-    objects = np.array(decimals.to_pylist(), object)
-    numbers: Array = cast_objects(objects, target, fill_nulls=True)
-    return numbers
-
-
 def numpy_fast_path(array: pa.Array) -> Any:
     """Share a plain array with NumPy, or return `NotImplemented`."""
     import numpy as np
@@ -151,11 +136,6 @@ def torch_fast_path(array: pa.Array) -> Any:
 
 
 # ---------------------------------------------------------------------- into Arrow
-
-
-def from_numpy(array: Array) -> pa.Array:
-    """Return an Arrow array over the memory of a compact array of one axis; bools are packed."""
-    return flat_array(array)
 
 
 def flat_array(array: Array, nulls: Array | None = None) -> pa.Array:
@@ -217,7 +197,7 @@ def from_masked(masked: np.ma.MaskedArray[Any, Any]) -> pa.Array:
     return flat_array(np.ma.getdata(masked, subok=False), _mask(masked))
 
 
-def from_masked_copy(masked: np.ma.MaskedArray[Any, Any]) -> pa.Array:
+def copy_masked(masked: np.ma.MaskedArray[Any, Any]) -> pa.Array:
     """Return an Arrow array with the numbers of a masked array, and nulls in masked places."""
     import numpy as np
 

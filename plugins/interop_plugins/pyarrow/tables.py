@@ -14,6 +14,7 @@ from interop.kit import (
     REALS,
     ColumnReader,
     are_numbered,
+    cast_decimals,
     checked_cast,
     common_dtype,
     copied_columns,
@@ -22,7 +23,7 @@ from interop.kit import (
 )
 from interop.plugin import Spec, itemsize
 
-from .dense import all_chunks, cast_decimals, flat_array, null_places, to_numpy
+from .dense import all_chunks, flat_array, null_places, to_numpy
 from .describe import device, memory, memory_of_chunks
 from .dtypes import DTYPES, NUMBERS, dtype_name, element_layout, number_types, traits_of
 from .lists import describe_chunks, is_list, regular
