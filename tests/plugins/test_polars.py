@@ -101,3 +101,13 @@ def test_ragged_lists_are_copied_and_cast_to_lists_of_arrow() -> None:
     for nulls in (pl.Series([[1.0, 2.0], None, [3.0]]), pl.Series([[1.0, 2.0], [None, 3.0]])):
         result = interop.convert(nulls, to="pyarrow.list", copy=True)
         assert result.to_pylist() == nulls.to_list()
+
+
+def test_casts_of_frames_leave_columns_of_arrays_as_they_are():
+    """A dtype counts for columns of numbers alone: those of arrays stay, with all their nulls."""
+    rows = pl.Series("rows", [[1, None], None], dtype=pl.Array(pl.Int64, 2))
+    frame = interop.convert(
+        pl.DataFrame([rows, pl.Series("k", [1, 2])]), to="polars", dtype="float32"
+    )
+    assert frame.schema == {"rows": rows.dtype, "k": pl.Float32}
+    assert frame["rows"].to_list() == [[1, None], None]

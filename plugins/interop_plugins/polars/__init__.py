@@ -147,6 +147,7 @@ def interop_declarations() -> Iterable[Declaration]:
 
 def _formats() -> list[Format]:
     limits = Limits(unsupported_now=_unsupported, refusal_hints=_REFUSAL_HINTS)
+    rows = _IMMUTABLE | _MASKED | _NESTED | _HYBRID | _NULL_ROWS | _SCATTERED
     common = partial(
         Format,
         carries=_CARRIED,
@@ -197,7 +198,12 @@ def _formats() -> list[Format]:
             dtypes=_DTYPES,
             wrapper=Wrapper(describe.to_arrays, 1e-5),
             exports={"arrow_c_array": _DTYPES},
-            unary=tuple(_list_copies()),
+            # Chunks are joined.
+            unary=(
+                Copy(
+                    tables.copy_lists, takes=rows, drops=_SCATTERED, adds=_IMMUTABLE, cost=_GATHER
+                ),
+            ),
             limits=limits,
             ndims=frozenset(range(2, 65)),
             samples=Samples(make=dense.lists_of, source="numpy"),
@@ -339,18 +345,6 @@ def _series_casts() -> Iterable[Conversion]:
         yield make(to, adds=adds, cost=_GATHER, name=name)
         # Decimals take as long here as on their way to NumPy, where they are copied once.
         yield make(to, adds=adds, requires=_UNTYPED, cost=_COLUMNS, name=name)
-
-
-def _list_copies() -> Iterable[Conversion]:
-    """Yield the copies of lists, which keep the names; chunks are joined."""
-    for scattered in (EMPTY, _SCATTERED):
-        yield Copy(
-            tables.copy_lists,
-            takes=_IMMUTABLE | _MASKED | _NESTED | _HYBRID | _NULL_ROWS,
-            requires=scattered,
-            adds=_IMMUTABLE,
-            cost=_GATHER,
-        )
 
 
 def _frame_casts() -> Iterable[Conversion]:

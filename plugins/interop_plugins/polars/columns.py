@@ -60,11 +60,6 @@ def nulls(chunk: pl.Series) -> Array | None:
     return places.reshape(len(chunk), *inner_shape) if inner_shape else places
 
 
-def dtype_of(series: pl.Series) -> str:
-    """Return the dtype of numbers, those of fixed-size arrays too, or ``untyped`` of decimals."""
-    return NAMES.get(elements_of(series.dtype)[0]) or own_name(series.dtype)
-
-
 def untyped(series: pl.Series, *, dtype: str) -> Array:
     """Return the numbers of decimals, with NaN or zero for nulls."""
     import numpy as np
@@ -181,13 +176,11 @@ def mask(frame: pl.DataFrame) -> Array:
 
 
 def make(numbers: Array, nulls: Array | None) -> pl.Series:
-    """Return a Series over numbers, with nulls in some places, also inside fixed-size arrays."""
+    """Return a Series over numbers, with nulls in some places."""
     import polars as pl
 
-    if nulls is None:
-        return pl.Series(numbers)
-    series = pl.Series(numbers.reshape(-1)).set(pl.Series(nulls.reshape(-1)), None)
-    return series if numbers.ndim == 1 else series.reshape(numbers.shape)
+    series = pl.Series(numbers)
+    return series if nulls is None else series.set(pl.Series(nulls), None)
 
 
 READER = ColumnReader(
@@ -195,7 +188,7 @@ READER = ColumnReader(
     numbers=numbers,
     nulls=nulls,
     chunks=chunks,
-    dtype=dtype_of,
+    dtype=lambda series: own_name(series.dtype),
     untyped=untyped,
     stack=stack,
     mask=mask,

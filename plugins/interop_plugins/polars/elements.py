@@ -10,6 +10,7 @@ from interop.plugin import Conversion, Cost, Declined
 
 from .columns import READER
 from .describe import SHARED
+from .tables import made
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,10 +75,7 @@ def elements_to_series(array: Array) -> pl.Series:
         if not ((fine.astype(array.dtype) == array) | np.isnat(array)).all():
             raise Declined(_NO_UNIT)
         array = fine
-    try:
-        series = pl.Series(array)
-    except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError) as error:
-        raise Declined(str(error)) from error
+    series = made(pl.Series, array)
     if is_date and series.null_count() != np.count_nonzero(np.isnat(array)):
         raise Declined(_NO_UNIT)  # of days it makes nulls
     return series

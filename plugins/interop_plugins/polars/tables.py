@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -22,7 +22,7 @@ _MOST_SECONDS = (2**63 - 1) // 1000
 #: The length of a day, by Arrow's units.
 _DAY = {unit: 86_400 * 1000**power for power, unit in enumerate(("s", "ms", "us", "ns"))}
 #: The errors by which a library says that it does not take elements; PyArrow's are among them.
-_REFUSALS = (TypeError, ValueError, NotImplementedError)
+_REFUSALS = (TypeError, ValueError, NotImplementedError, OverflowError)
 
 
 def to_pyarrow(value: pl.Series | pl.DataFrame) -> Any:
@@ -67,6 +67,16 @@ def offer(frame: pl.DataFrame) -> Any:
     return to_pyarrow(frame) if len(dtypes) > 1 and names <= SHARED_NAMES else NotImplemented
 
 
+def made(make: Callable[[Any], _Columns], value: Any) -> _Columns:
+    """Return what Polars makes of a value, or decline it with Polars' words."""
+    import polars as pl
+
+    try:
+        return make(value)
+    except (pl.exceptions.PolarsError, *_REFUSALS) as error:
+        raise Declined(str(error)) from error
+
+
 def from_table(value: Any) -> pl.DataFrame:
     """Return the columns of an Arrow stream as a DataFrame."""
     return frame_of(_read(value, "table"))
@@ -76,10 +86,7 @@ def frame_of(value: Any) -> pl.DataFrame:
     """Return columns of numbers, or of what Polars holds all of, as a DataFrame."""
     import polars as pl
 
-    try:
-        frame = pl.DataFrame(value)
-    except (pl.exceptions.PolarsError, *_REFUSALS) as error:
-        raise Declined(str(error)) from error
+    frame = made(pl.DataFrame, value)
     names = getattr(value, "column_names", frame.columns)
     if names != frame.columns:  # Polars numbers the columns without a name
         frame.columns = names
@@ -91,11 +98,7 @@ def from_stream(value: Any) -> pl.Series:
     import polars as pl
 
     name, value = getattr(value, "name", None), _read(value, "chunked_array")
-    try:
-        series = pl.Series(value)
-    except (pl.exceptions.PolarsError, *_REFUSALS) as error:
-        raise Declined(str(error)) from error
-    return series.alias("" if name is None else str(name))
+    return made(pl.Series, value).alias("" if name is None else str(name))
 
 
 def lists_from_stream(value: Any) -> pl.Series:

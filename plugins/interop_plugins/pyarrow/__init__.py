@@ -170,7 +170,7 @@ def _array_formats() -> Iterable[Format]:
         describe=lists.describe_chunks,
         carries=_CHUNKS,
         exports={"arrow_c_array": DTYPES},
-        memory=describe.memory_of_chunks,
+        memory=describe.memory,
         samples=Samples(variants=samples.CHUNKED_VARIANTS),
     )
     nested = partial(

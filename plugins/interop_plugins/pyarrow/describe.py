@@ -141,14 +141,10 @@ def levels(array: pa.Array) -> list[pa.Array]:
 # ---------------------------------------------------------------------- memory
 
 
-def memory(array: pa.Array) -> Extents:
-    """Return the addresses and lengths of the numbers of an array and of the bits of its nulls."""
-    return tuple(_extents(array)) if array.is_cpu else ()
-
-
-def memory_of_chunks(chunked: pa.ChunkedArray) -> Extents:
-    """Return the addresses and lengths of the memory of all chunks."""
-    return tuple(extent for chunk in chunked.chunks for extent in memory(chunk))
+def memory(array: pa.Array | pa.ChunkedArray) -> Extents:
+    """Return the addresses and lengths of numbers and of the bits of nulls, chunk by chunk."""
+    chunks = getattr(array, "chunks", [array])
+    return tuple(extent for chunk in chunks if chunk.is_cpu for extent in _extents(chunk))
 
 
 def _extents(array: pa.Array) -> Iterator[tuple[int, int]]:

@@ -24,7 +24,7 @@ from interop.kit import (
 from interop.plugin import Spec, itemsize
 
 from .dense import all_chunks, flat_array, null_places, to_numpy
-from .describe import device, memory, memory_of_chunks
+from .describe import device, memory
 from .dtypes import DTYPES, NUMBERS, dtype_name, element_layout, number_types, traits_of
 from .lists import describe_chunks, is_list, regular
 
@@ -244,11 +244,7 @@ def _listed(names: list[str], separator: str = ", ") -> str:
 
 def memory_of_columns(table: Columns) -> tuple[tuple[int, int], ...]:
     """Return the addresses and lengths of the memory of all columns."""
-    return tuple(
-        extent
-        for column in table.columns
-        for extent in (memory_of_chunks(column) if _is_chunked(column) else memory(column))
-    )
+    return tuple(extent for column in table.columns for extent in memory(column))
 
 
 # ---------------------------------------------------------------------- columns
