@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import interop
-from tests.paths import python_path
+from tests.processes import python_path
 
 if TYPE_CHECKING:
     from tests.cuda_driver import CudaDriver

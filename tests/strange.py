@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.paths import python_path
+from tests.processes import python_path
 
 #: The plugins whose frameworks take long to import, or say something when they are.
 HEAVY = ",".join(

@@ -13,7 +13,7 @@ import pytest
 import interop
 import interop_plugins
 from tests.cases import together
-from tests.paths import python_path
+from tests.processes import python_path
 
 TESTS = """
 import pytest

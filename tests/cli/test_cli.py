@@ -21,7 +21,7 @@ from interop import Interop
 from interop._model.provenance import how_to_install
 from interop.testing import Finding, Report
 from tests.docs.test_docs import timeless
-from tests.paths import python_path
+from tests.processes import python_path
 from tests.strange import HEAVY, install_plugin
 from tests.toys import copy, toy, view
 

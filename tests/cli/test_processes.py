@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.paths import python_path
-from tests.processes import comes_true, lives
+from tests.processes import comes_true, lives, python_path
 from tests.strange import FRAMEWORK, HEAVY, PLUGIN, TO_PYTHON, install_plugin
 
 ROOT = Path(__file__).parents[2]

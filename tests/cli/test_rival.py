@@ -12,7 +12,7 @@ import pytest
 
 import interop
 from interop._model.provenance import OWN
-from tests.paths import python_path
+from tests.processes import python_path
 
 ADVICE = (
     "the distribution 'rival' 1.9 installs a package 'interop', as 'array-interop' does, and the "

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.paths import python_path
+from tests.processes import python_path
 
 PROGRAM = """
 import sys

@@ -17,7 +17,7 @@ import interop
 from interop._execution import memory
 from interop.errors import ConversionError, DoesNotFitError
 from tests.cases import marked
-from tests.paths import python_path
+from tests.processes import python_path
 from tests.toys import Box, toy
 
 

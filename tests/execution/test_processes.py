@@ -21,7 +21,7 @@ import torch
 import interop
 from interop._execution.trace import shares_memory
 from interop.errors import RefusedError
-from tests.paths import python_path
+from tests.processes import python_path
 
 #: A data set whose items are converted in the workers.
 LOADER = """

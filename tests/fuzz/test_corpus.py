@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.paths import python_path
+from tests.processes import python_path
 
 CORPUS = Path(__file__).parent / "corpus"
 

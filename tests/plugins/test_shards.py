@@ -149,7 +149,7 @@ def test_jax_over_devices_of_one_process(in_subprocess: Callable[..., str]) -> N
     in_subprocess(
         """
         import numpy as np, jax, interop
-        from tests.meter import PeakMeter
+        from tests.processes import PeakMeter
         from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 
         devices = jax.devices()
@@ -336,7 +336,7 @@ def test_dtensor_takes_one_shard_beside_the_result(in_torch: Run) -> None:
     """To gather takes the memory of the result, and of one shard if it lies apart in the result."""
     in_torch(
         """
-from tests.meter import PeakMeter
+from tests.processes import PeakMeter
 
 rows = 2**12
 for dim, most in ((0, 1.1), (1, 1.6)):
@@ -514,7 +514,7 @@ def test_jax_takes_one_shard_beside_the_result(in_both: Run) -> None:
     """To gather takes the memory of the result, and little more; every bit arrives."""
     in_both(
         """
-from tests.meter import PeakMeter
+from tests.processes import PeakMeter
 
 for dtype in ("bool", "int8", "bfloat16", "float8_e5m2", "complex64"):
     numbers = interop.convert(matrix, to="numpy", dtype=dtype) if dtype != "bool" else matrix > 4

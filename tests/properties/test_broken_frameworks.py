@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.paths import python_path
+from tests.processes import python_path
 
 #: What the import raises, by the text of the reason.
 FAULTS = {

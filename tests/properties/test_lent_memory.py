@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cases import marked
-from tests.paths import python_path
+from tests.processes import python_path
 
 
 def fates_of(lenders: str, targets: str, seconds: float = 0) -> dict[str, Any]:

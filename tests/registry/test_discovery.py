@@ -18,7 +18,7 @@ from interop._registry import plugins as discovery
 from interop._registry.registry import Registry
 from interop.plugin import Conversion, Format, hookimpl
 from interop.plugin.advanced import NoTrace
-from tests.paths import python_path
+from tests.processes import python_path
 from tests.strange import install_plugin
 
 #: What stands in a module.

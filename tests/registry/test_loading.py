@@ -22,7 +22,7 @@ from interop._request.request import Request
 from interop.plugin import Container, DtypeNames
 from interop.plugin.advanced import Namespaces, NoTrace
 from interop_plugins import ON_DEMAND
-from tests.paths import python_path
+from tests.processes import python_path
 from tests.strange import install_plugin
 
 FORMATS = {declared.name: declared for declared in interop.formats()}

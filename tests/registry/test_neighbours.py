@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.paths import python_path
+from tests.processes import python_path
 from tests.strange import HEAVY, install_plugin
 
 #: It wants everything that the template and the bundled plugins have, and gives sevens.
