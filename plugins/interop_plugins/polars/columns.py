@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.kit import (
     INTEGERS,
-    CastErrors,
     ColumnReader,
     cast_digits,
     cast_objects,
+    checked_cast,
     common_dtype,
     dtype_name,
 )
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
+#: The dtypes to which Polars casts; it has got float16 later.
+_CAST_TO = SHARED - {"float16"} | {"bool"}
 #: How many elements are written at a time.
 _PIECE = 2**18
 
@@ -148,18 +150,14 @@ def _cast(frame: pl.DataFrame, whole: Array, own: frozenset[str], dtype: str) ->
         The dtypes of its columns.
     dtype : str
     """
-    import numpy as np
     import polars as pl
 
     met = dtype_name(whole.dtype)
     is_exact = met in DTYPES and all(preserves(name, met) for name in own)
     are_floats = dtype.startswith("float") and met.startswith("float")
     if is_exact and (are_floats or ({met} == own and not _null_count(frame))):
-        out, errors = np.empty(frame.shape, dtype, order="F"), CastErrors()
-        errors.run(np.copyto, out, whole, "unsafe")
-        errors.tell()
-        return out
-    if dtype not in SHARED | {"bool"} or not all(_is_cast_alike(name, dtype) for name in own):
+        return checked_cast(whole, dtype)
+    if dtype not in _CAST_TO or not all(_is_cast_alike(name, dtype) for name in own):
         return NotImplemented
     cast = pl.all().cast(polars_dtype(dtype))
     if not dtype.startswith("float"):
