@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import tracemalloc
-from itertools import permutations
 
 import cloudpickle
 import dask
@@ -116,22 +115,6 @@ def test_nothing_is_computed():
 
 
 # ------------------------------------------------------------------ from chunks to chunks
-
-
-@pytest.mark.parametrize(("source", "target"), list(permutations(KINDS, 2)))
-def test_chunkwise(source, target):
-    """Every chunk becomes one of the other format, with its place, dtype and numbers."""
-    x = array(source)
-    converted = interop.convert(x, to=name(target))
-    assert isinstance(converted, da.Array)
-    assert (converted.chunks, type(converted._meta)) == (x.chunks, TYPES[target])
-    assert interop.spec(converted).dtype == "float32"
-    for chunk, place in zip(
-        chunks_of(converted), da.core.slices_from_chunks(x.chunks), strict=True
-    ):
-        assert type(chunk) is TYPES[target]
-        assert (plain(chunk) == NUMBERS[place]).all()
-        assert plain(chunk).dtype == "f4"
 
 
 @together("dtype", sorted(_CHUNK_DTYPES["torch"]))
@@ -306,23 +289,6 @@ def test_travels_by_pickle():
 
 
 # ------------------------------------------------------------------ computing
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@together("target", [*KINDS, "jax", "torch.sparse_csr", "python"])
-def test_computed(kind, target, scheduler):
-    """A dask array of any chunks becomes a value of any other format, with its numbers."""
-    x = array(kind)
-    route = interop.plan(x, to=target)
-    assert "materialize" in route.effects
-    assert not route.zero_copy
-    result = interop.convert(x, to=target)
-    if target == "python":
-        assert result == NUMBERS.tolist()
-        return
-    result = result.to_dense() if target == "torch.sparse_csr" else result
-    assert (plain(result) == NUMBERS).all()
-    assert interop.spec(result).dtype == "float32"
 
 
 @pytest.mark.parametrize("kind", KINDS)

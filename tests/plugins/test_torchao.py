@@ -187,45 +187,6 @@ def test_scales_are_shared_where_their_dtype_is_common() -> None:
     np.testing.assert_array_equal(array.scale, value.scale.float().numpy())
 
 
-def test_blocks_along_two_axes_are_cut() -> None:
-    """A block of 16 rows becomes 16 blocks of one row, with the same scale each."""
-    value = CODED["int8 per block"][0](torch.float32)
-    array = interop.convert(value, to="quantized.numpy")
-    assert value.scale.shape == (3, 2)
-    np.testing.assert_array_equal(array.scale, value.scale.numpy().repeat(16, 0))
-
-
-def test_a_copy_owns_all_of_its_parts() -> None:
-    """`copy=True` gives codes, scales and zero points of its own, which can be written."""
-    value = CODED["int8 asymmetric"][0](torch.float32)
-    before = own_numbers(value)
-    inner = {value.qdata.data_ptr(), value.scale.data_ptr(), value.zero_point.data_ptr()}
-    for to in ("quantized.torch", "quantized.numpy", "torchao.int8"):
-        copy = interop.convert(value, to=to, copy=True)
-        codes = getattr(copy, "codes", getattr(copy, "qdata", None))
-        for part in (codes, copy.scale, copy.zero_point):
-            assert address(part) not in inner
-            part[...] = 0
-    assert torch.equal(own_numbers(value), before)
-
-
-def test_dequantizing_needs_permission() -> None:
-    """`copy=False` and `forbid` refuse the numbers, and the refusal says what would permit them."""
-    for value in (CODED["int8 per row"][0](torch.float32), int4()[0], nf4()):
-        for request in ({"copy": False}, {"forbid": "dequantize"}):
-            with pytest.raises(RefusedError):
-                interop.convert(value, to="numpy", **request)
-
-
-def test_another_dtype_is_made_of_the_numbers() -> None:
-    """A wider dtype gets the numbers of the tensor's own, a narrower one their cast."""
-    value = CODED["int8 per row"][0](torch.bfloat16)
-    for dtype in ("float32", "float16", "float64"):
-        expected = own_numbers(value).to(getattr(torch, dtype))
-        for to in ("torch", "numpy"):
-            assert_same_bits(interop.convert(value, to=to, dtype=dtype), expected)
-
-
 # ---------------------------------------------------------------- wrappers
 
 
@@ -239,16 +200,6 @@ def test_views_of_float8() -> None:
         assert array.codes.strides == (1, 64)
         assert address(array.codes) == value.qdata.data_ptr()
         assert_same_bits(interop.convert(view, to="numpy"), own_numbers(value).t().contiguous())
-
-
-@pytest.mark.parametrize("name", ["int8 per row", "float8 per row", "intx per group"])
-def test_slices(name: str) -> None:
-    """Of a slice the codes are shared where they lie."""
-    value = CODED[name][0](torch.float32)
-    for view in (value[4:9], value[:, 16:48]):
-        array = interop.convert(view, to="quantized.numpy")
-        assert address(array.codes) == view.qdata.data_ptr()
-        assert_same_bits(interop.convert(view, to="numpy"), own_numbers(view))
 
 
 @pytest.mark.parametrize("name", ["int8 per row", "float8 per row", "intx per group"])
@@ -388,14 +339,6 @@ def test_four_bits_are_unpacked_in_order(shape: tuple[int, ...], dtype: torch.dt
         assert_same_bits(interop.convert(array, to="torch"), int4_numbers(value, codes))
 
 
-@pytest.mark.parametrize("dtype", HALVES, ids=str)
-@pytest.mark.parametrize("to", ["torch", "numpy"])
-def test_numbers_of_four_bits(dtype: torch.dtype, to: str) -> None:
-    """torchao's 4-bit zero point is what a code of zero stands for, in floating point."""
-    value, codes = int4(dtype=dtype)
-    assert_same_bits(interop.convert(value, to=to), int4_numbers(value, codes))
-
-
 def test_four_bits_as_torchao_packs_them() -> None:
     """The byte 0x1f holds -1 and then 1."""
     scale = torch.ones(1, 1)
@@ -423,26 +366,6 @@ def test_the_last_group_of_four_bits_may_be_short() -> None:
     value, codes = int4((6, 40), 16)
     assert value.scale.shape == (3, 6)
     assert_same_bits(interop.convert(value, to="numpy"), int4_numbers(value, codes))
-
-
-def test_four_bits_and_back() -> None:
-    """Packing gives the bytes, scales and zero points that there were."""
-    value, _ = int4(dtype=torch.float16)
-    array = interop.convert(value, to="quantized.numpy")
-    back = interop.convert(array, to="torchao.int4")
-    assert type(back) is ao.Int4Tensor
-    assert torch.equal(back.qdata, value.qdata)
-    assert torch.equal(back.scale, value.scale)
-    assert torch.equal(back.zero_point, value.zero_point)
-    assert (list(back.block_size), back.dtype) == ([1, 16], torch.float16)
-
-
-def test_unpacking_is_a_copy() -> None:
-    """`copy=False` refuses the codes of four bits, which share bytes."""
-    value, _ = int4()
-    assert interop.plan(value, to="quantized.torch").effects == {"copy"}
-    with pytest.raises(RefusedError):
-        interop.convert(value, to="quantized.numpy", copy=False)
 
 
 def test_a_bias_is_not_lost() -> None:
