@@ -198,12 +198,7 @@ def _formats() -> list[Format]:
             dtypes=_DTYPES,
             wrapper=Wrapper(describe.to_arrays, 1e-5),
             exports={"arrow_c_array": _DTYPES},
-            # Chunks are joined.
-            unary=(
-                Copy(
-                    tables.copy_lists, takes=rows, drops=_SCATTERED, adds=_IMMUTABLE, cost=_GATHER
-                ),
-            ),
+            unary=(Copy(tables.copy_lists, takes=rows, adds=_IMMUTABLE, cost=_GATHER),),
             limits=limits,
             ndims=frozenset(range(2, 65)),
             samples=Samples(make=dense.lists_of, source="numpy"),
