@@ -724,12 +724,6 @@ def test_lies_do_not_end_the_process():
     assert process.returncode == 0, process.stderr
 
 
-class Pair(ctypes.Structure):
-    """A structure, whose buffer is not of numbers."""
-
-    _fields_ = [("left", ctypes.c_int), ("right", ctypes.c_int)]
-
-
 @pytest.mark.parametrize(
     ("value", "dtype", "numbers"),
     [

@@ -244,14 +244,6 @@ def test_lists_of_what_is_neither_number_nor_dense_array(leaf):
             interop.convert(value, to="numpy")
 
 
-class Unwilling(float):
-    def __float__(self):
-        raise RuntimeError("not today.")
-
-    def __array__(self, dtype=None, copy=None):
-        raise RuntimeError("not today.")
-
-
 @pytest.mark.parametrize("value", [["a"], (1, "a"), [b"a"], [1, None], [None, 1], [[1], ["a"]]])
 def test_lists_with_text_or_none_are_refused_by_the_first_such_element(value):
     """Lists with text or None among the numbers are refused, and the first such element is named."""

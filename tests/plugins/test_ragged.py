@@ -17,7 +17,6 @@ from interop.errors import BadRequestError, HandOffError, RefusedError
 from tests.cases import together
 
 ROWS = [[1.0, 2.0], [], [3.0, 4.0, 5.0]]
-VALUES = np.array([1.0, 2, 3, 4, 5])
 PADDED = [[1, 2, 0], [0, 0, 0], [3, 4, 5]]
 
 
