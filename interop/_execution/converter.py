@@ -38,7 +38,7 @@ from interop._text import lines
 from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
 
 from .engine import Engine, imaginary_loss_of, names_of
-from .fast import Fast, call_lesson, key_for, lesson
+from .fast import Fast, call_lesson, lesson, with_shape
 
 #: The values for which a ``dtype=`` is: those of its kind, all numbers, or all values.
 Among: TypeAlias = Literal["kind", "numbers", "all"]
@@ -258,9 +258,10 @@ class Converter:
         source = store.registry.formats.get(spec.format)
         if source is None or not store.knows(kind, source):
             return
-        key_of = key_for(source, self.request.order)
-        if key_of is not source.fast_key and getattr(x, "shape", None) != spec.shape:
-            key_of = None  # the rows of objects have axes of their own
+        key_of = source.fast_key
+        if key_of is not None and self.request.order == "F":
+            # The rows of objects have axes of their own.
+            key_of = with_shape(key_of) if getattr(x, "shape", None) == spec.shape else None
         lessons, keyed = [], None
         if not plan._warning:
             guarded = chosen is not self

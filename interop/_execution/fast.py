@@ -246,14 +246,11 @@ def _guarded(x: Value, path: ValueFunction, plan: Plan, source: Format) -> Lesso
     return _declared(checked, plan, source)
 
 
-def key_for(source: Format, order: str | None) -> ValueFunction | None:
-    """Return what tells plain values of a format apart that are converted in an order.
+def with_shape(key_of: ValueFunction) -> ValueFunction:
+    """Return the fast key of calls in Fortran order.
 
-    Shapes that C and Fortran order are the same for have other plans in Fortran order.
+    Shapes that C and Fortran order are the same for have other plans in it.
     """
-    key_of = source.fast_key
-    if key_of is None or order != "F":
-        return key_of
 
     def key_with_shape(x: Value) -> Any:
         key = key_of(x)
