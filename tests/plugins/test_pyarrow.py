@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -297,6 +299,12 @@ def test_empty_arrays_of_any_strides_are_tensors() -> None:
     for array in (np.arange(3.0)[::-1][:0], np.ones((2, 3))[::-1, ::-1][:, :0], np.ones((0, 2)).T):
         result = interop.convert(array, to="pyarrow.tensor")
         assert (result.shape, result.to_numpy().dtype) == (array.shape, "float64")
+
+
+def test_decimals_that_are_cast_keep_their_nulls() -> None:
+    """They are Arrow's before and after."""
+    result = interop.convert(pa.array([Decimal("1.5"), None]), to="pyarrow", dtype="float32")
+    assert result.equals(pa.array([1.5, None], pa.float32()))
 
 
 def test_a_table_whose_columns_were_cast_tells_pandas_their_dtypes():
