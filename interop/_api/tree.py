@@ -426,7 +426,7 @@ def _with_items(value: Value, names: Sequence[Value], children: Sequence[Value])
     except Exception as error:  # it may want items of one kind, or none
         way = "list(x)" if isinstance(value, _ROWS) else "dict(x)"
         msg = (
-            f"a {kind.__qualname__} does not take what its items are converted to "
+            f"{kind.__qualname__} does not take what its items are converted to "
             f"({type(error).__name__}: {error}); pass {way}."
         )
         raise BadRequestError(msg) from error
@@ -436,7 +436,7 @@ def _not_made_anew(value: Value, path: tuple[Any, ...]) -> BadRequestError:
     kind = type(value)
     way = "tuple(x)" if isinstance(value, tuple) else "dict(x)"
     problem = BadRequestError(
-        f"a {kind.__qualname__} cannot be made anew around other contents, because it has no copy "
+        f"{kind.__qualname__} cannot be made anew around other contents, because it has no copy "
         f"that takes items; pass {way}, or register an interop.plugin.Container for it."
     )
     problem.locate(joined(path))

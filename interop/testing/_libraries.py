@@ -139,7 +139,7 @@ def _module(library: object) -> str:
         return library.__name__
     kind = type(library)
     raise ValueError(
-        f"a {kind.__qualname__} is no library; name its module ({kind.__module__!r}), and what "
+        f"{kind.__qualname__} is no library; name its module ({kind.__module__!r}), and what "
         "makes such arrays as make="
     )
 
