@@ -7,7 +7,6 @@ NumPy only inside functions.
 
 from __future__ import annotations
 
-from interop._model.spec import cast_dtypes
 from interop.kit.array_tables import (
     array_columns,
 )
@@ -50,7 +49,6 @@ from interop.kit.cast_errors import (
     cast_objects,
     checked_cast,
     misfit,
-    text_elements,
 )
 from interop.kit.codes import (
     refuse_codes,
@@ -153,7 +151,6 @@ __all__ = [
     "buffer_extents",
     "cast_decimals",
     "cast_digits",
-    "cast_dtypes",
     "cast_objects",
     "check_coordinates",
     "check_ends",
@@ -195,7 +192,6 @@ __all__ = [
     "stream_handle",
     "stride_traits",
     "take_offer",
-    "text_elements",
     "transfer",
     "unlocked",
     "wrapper_format",
