@@ -212,7 +212,7 @@ class Trees:
                         value = values[same[0]]
                         words = chosen.request.step_keywords(keywords)
                         result = self._engine.run(plan, value, spec, chosen.request, words)
-                    converter.learn(value, spec, plan, chosen, version)
+                    converter.learn(value, result, spec, plan, chosen, version=version)
                     del value
                     for index in same:
                         values[index] = result
@@ -235,7 +235,7 @@ class Trees:
             if not plan._batch_verified:
                 with Located(partial(tree.path, same[0])):
                     self._engine.compare(plan, spec, result)
-            converter.learn(array, spec, plan, chosen, version)
+            converter.learn(array, result, spec, plan, chosen, version=version)
             for index in same:
                 values[index] = result
         for group in batch:

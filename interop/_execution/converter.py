@@ -181,7 +181,7 @@ class Converter:
             raise RefusedError(lines([str(error), given]), error.effects) from None
         words = request.step_keywords(keywords)
         result = self.store.engine.run(plan, x, spec, request, words)
-        self.learn(x, spec, plan, chosen, version)
+        self.learn(x, result, spec, plan, chosen, version=version)
         if result is x is not original and recognition.format_of(original).name == spec.format:
             result = original  # what it was opened to only stands for it
         return result if keywords.like is None else recognition.relabelled(result, keywords.like)
@@ -244,7 +244,9 @@ class Converter:
 
     # ------------------------------------------------------------------ learning
 
-    def learn(self, x: Value, spec: Spec, plan: Plan, chosen: Converter, version: int) -> None:
+    def learn(
+        self, x: Value, result: Value, spec: Spec, plan: Plan, chosen: Converter, *, version: int
+    ) -> None:
         """Learn how values of the very type of `x` are converted fast, if they can be.
 
         All that is learnt is learnt here. The plan is that of the converter that was `chosen`.
@@ -265,7 +267,9 @@ class Converter:
         lessons, keyed = [], None
         if not plan._warning:
             guarded = chosen is not self
-            lessons = [lesson(x, spec, plan, request, store.planner, guarded=guarded)]
+            lessons = [
+                lesson(x, result, spec, plan, request, planner=store.planner, guarded=guarded)
+            ]
             # Numbers without a dtype get the one that the settings of the target name.
             is_weak = request.dtype is None and not WEAK.isdisjoint(spec.traits)
             varies = chosen.settings or (is_weak and chosen.weak_settings)

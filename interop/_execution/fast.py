@@ -178,14 +178,22 @@ def _by_key(key_of: ValueFunction, by_key: Mapping[object, Any]) -> ValueFunctio
 
 
 def lesson(
-    x: Value, spec: Spec, plan: Plan, request: Request, planner: Planner, *, guarded: bool
+    x: Value,
+    result: Value,
+    spec: Spec,
+    plan: Plan,
+    request: Request,
+    *,
+    planner: Planner,
+    guarded: bool,
 ) -> Lesson | None:
     """Return what the plan of a value teaches of others of its type, or None.
 
     Parameters
     ----------
-    x, spec, plan, request
-        The value, its spec, the plan that converted it, and the request of that plan.
+    x, result, spec, plan, request
+        The value, what it was converted to, its spec, the plan that converted it, and the request
+        of that plan.
     planner : Planner
     guarded : bool
         Whether other plans of the converter are for values of other dtypes.
@@ -203,7 +211,7 @@ def lesson(
         if path is not None and not guarded:
             return _declared(path, plan, source)
         if path is not None and _keeps_dtype(spec, plan, request, source):
-            return _guarded(x, path, plan, source)
+            return _guarded(x, result, path, plan, source)
     return None
 
 
@@ -223,11 +231,13 @@ def _declared(path: ValueFunction, plan: Plan, source: Format) -> Lesson:
     return add
 
 
-def _guarded(x: Value, path: ValueFunction, plan: Plan, source: Format) -> Lesson | None:
+def _guarded(
+    x: Value, result: Value, path: ValueFunction, plan: Plan, source: Format
+) -> Lesson | None:
     """Return the lesson of a declared path for values of one dtype.
 
-    That of values with an address is known before the call. Of others, such as tables, what shares
-    their memory tells it.
+    That of values with an address is known before the call. Of others, such as tables, the result
+    tells it, which shares their memory.
     """
     if source.advanced.address is not None:
         dtype, function = x.dtype, None if path is itself else path
@@ -236,12 +246,13 @@ def _guarded(x: Value, path: ValueFunction, plan: Plan, source: Format) -> Lesso
             fast.same = {**fast.same, dtype: function}
 
         return add
-    if (dtype := getattr(path(x), "dtype", None)) is None:
+    dtype = getattr(result, "dtype", None)
+    if dtype is None:
         return None
 
     def checked(x: Value) -> Value:
         result = path(x)
-        return result if result is NotImplemented or result.dtype is dtype else NotImplemented
+        return result if getattr(result, "dtype", None) is dtype else NotImplemented
 
     return _declared(checked, plan, source)
 

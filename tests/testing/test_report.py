@@ -30,7 +30,7 @@ def test_a_report_in_text_and_as_a_dict() -> None:
     assert again["counts"] == {"passed": 1, "failed": 1, "not exercised": 5}
     assert again["findings"][1] == {
         "plugin": "p", "conversion": "a → b: c", "check": "cost",
-        "outcome": "failed", "reason": "c takes an hour",
+        "outcome": "failed", "reason": "c takes an hour", "rule": "",
     }  # fmt: skip
     assert again["ok"] is report.ok is False
 

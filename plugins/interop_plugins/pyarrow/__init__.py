@@ -419,7 +419,8 @@ def _chunks() -> Iterable[Conversion]:
     yield Conversion("pyarrow", chunked, dense.to_chunks, takes=anything, cost=Cost(1e-6))
     of_lists = _MEMORY | _MASKED | _NESTED | _WHOLE | _HYBRID
     for target, taken, kind in (("pyarrow", anything, EMPTY), ("pyarrow.list", of_lists, _LISTS)):
-        make = partial(Conversion, chunked, target, takes=taken, name=f"chunks_to_{target}")
+        name = f"chunks_to_{target.replace('.', '_')}"
+        make = partial(Conversion, chunked, target, takes=taken, name=name)
         yield make(function=dense.all_chunks, requires=kind, drops=kind, cost=Cost(2e-7))
         yield make(
             function=dense.all_chunks,
@@ -428,7 +429,7 @@ def _chunks() -> Iterable[Conversion]:
             adds=_IMMUTABLE,
             effects=COPY,
             cost=Cost(5e-6, 3e10),
-            name=f"joined_chunks_to_{target}",
+            name=f"joined_{name}",
         )
 
 
