@@ -38,7 +38,7 @@ def frame_fast_path(frame: pl.DataFrame) -> Any:
     """Return a read-only array over the memory of columns of numbers that are one block."""
     try:
         array = frame.to_numpy(allow_copy=False)
-    except RuntimeError:
+    except (RuntimeError, ValueError):  # old Polars has no array of no columns
         return NotImplemented
     is_plain = array.dtype.kind in "iuf" and array.ndim == 2
     return NotImplemented if array.flags.writeable or not is_plain else array
