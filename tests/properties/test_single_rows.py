@@ -21,6 +21,9 @@ ROWS = (
     "torch.sparse_csr_tensor([0, 0, 1], [2], torch.from_numpy(row), (2, 4, 2))",
 )
 NUMBERS = (
+    "one",
+    "one[::-1]",
+    "torch.from_numpy(one)",
     "torch.sparse_coo_tensor([[0]], torch.from_numpy(one), (4,))",
     "torch.sparse_csr_tensor([0, 0, 1], [2], torch.from_numpy(one), (2, 4))",
     "torch.sparse_csc_tensor([0, 0, 1], [1], torch.from_numpy(one), (2, 2))",
@@ -30,7 +33,7 @@ NUMBERS = (
     "over(sparse.COO([[1], [2]], [1], (2, 4)))",
 )
 TARGETS = (
-    "numpy torch jax tensorflow mlx pandas pyarrow python torch.sparse_coo torch.sparse_csr "
+    "numpy torch jax tensorflow mlx pandas polars pyarrow python torch.sparse_coo torch.sparse_csr "
     "scipy.coo scipy.csr sparse.coo jax.bcoo jax.bcsr tensorflow.sparse"
 ).split()
 

@@ -162,7 +162,8 @@ def array_fast_path(array: Array) -> Any:
     type_ = types.get(array.dtype)
     if type_ is None or array.ndim != 1 or array.flags.num & _BLOCK != _BLOCK:
         return NotImplemented
-    if from_dlpack is not None and len(array):  # it refuses an array without elements
+    # It refuses arrays without elements, and strides that no element is reached by.
+    if from_dlpack is not None and len(array) > 1:
         return from_dlpack(array)
     return from_buffers(type_, len(array), [None, buffer(array)], 0)
 
