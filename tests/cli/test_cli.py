@@ -633,6 +633,7 @@ def test_the_doctor_finds_nothing_where_nothing_is_wrong() -> None:
     assert result.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "code"),
     [

@@ -366,6 +366,7 @@ def test_frameworks_do_not_overlap(
     assert browser.complaints() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 40])
 def test_any_number_of_frameworks_has_a_place(
     browser: Browser, empty: Interop, tmp_path: Path, count: int

@@ -571,6 +571,7 @@ SPARSE_TARGETS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", SPARSE_TARGETS)
 @together("nse", [None, 9])
 @pytest.mark.parametrize("layout", ["bcoo", "bcsr"])

@@ -210,6 +210,7 @@ def test_a_copy_of_what_lies_in_arrows_memory_shares_nothing(wrap, chunks):
         assert list(copied.index) == list(value.index)
 
 
+@pytest.mark.slow
 @together("index", [[0.5, 1.5], ["a", "b"]])
 def test_no_array_has_a_column_of_labels(index: list[Any]) -> None:
     """Labels of rows that other tables have as a column are in no array, whatever its format."""

@@ -13,6 +13,7 @@ from interop import Interop
 from interop._recognition.recognition import Recognition
 from interop.errors import InteropError
 from tests.cases import together
+from tests.inside import forget
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -200,12 +201,17 @@ def outcome(mine: Interop, value: Any, request: dict[str, Any]) -> tuple[Any, ..
     return repr(array.tolist()), array.dtype, array.strides, flags.writeable, flags.f_contiguous
 
 
+#: Two instances whose calls are the first, and two whose later calls are warm.
+COLD, WARM = [(Interop(), Interop()) for _ in range(2)]
+
+
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 @together("pair", PAIRS)
 def test_a_warm_call_tells_two_tables_apart(pair: str) -> None:
     """What one table has taught is not taken for another that differs from it in one fact."""
     tables = [make() for make in PAIRS[pair]]
-    cold, warm = [[Interop(), Interop()] for _ in range(2)]  # each sees the other table first
+    # Each sees the other table first.
+    cold, warm = [[*map(forget, instances)] for instances in (COLD, WARM)]
     for keywords in REQUESTS:
         expected = [
             outcome(mine, table, keywords) for mine, table in zip(cold, tables, strict=True)
@@ -221,7 +227,7 @@ def test_a_copy_within_a_library_tells_two_tables_apart(pair: str) -> None:
     tables = [make() for make in PAIRS[pair]]
     if pair in NOT_COPIED:
         return
-    for first, mine in enumerate((Interop(), Interop())):
+    for first, mine in enumerate(map(forget, WARM)):
         for place in (first, first, first, 1 - first, 1 - first, first):
             copied = mine.convert(tables[place], to=mine.spec(tables[place]).format, copy=True)
             assert copied.equals(tables[place])
