@@ -134,6 +134,10 @@ def _keep(stored: Stored, results: list[Result], command: str, store: bool) -> N
     unmeasured = [
         table for key, table in stored.tables.items() if catalogue.module_of(key) not in measured
     ]
+    if unmeasured and facts["machine"] != stored.made["machine"]:  # of which the page tells
+        where = f"Measured on {facts['date']} on another machine: {facts['machine']['processor']}."
+        results = [table._replace(note=f"{table.note} {where}") for table in results]
+        facts = stored.made
     anew = Stored(facts, _ordered([*unmeasured, *results]))
     save(anew.made, anew.tables.values())
     print(f"stored in {STORE.relative_to(_ROOT)}")
