@@ -11,6 +11,7 @@ import typer
 
 from interop._api.default import default
 from interop.errors import PluginError
+from interop.testing._report import ADVICE
 
 from .output import FAILURE, JSON, bar, line, misused, reports_errors, show_bytes, show_json
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from interop.testing import Report
     from interop.testing._check import Progress
 
-_STYLES = {"FAILED": "red", "not as": "yellow"}
+_STYLES = {"FAILED ": "red", f"{ADVICE}: ": "yellow"}
 #: How those checks can be tried that were not.
 _WAYS = (
     "what is missing here has to be installed, and a format has to say how to make such a value: "
@@ -107,7 +108,7 @@ def _show(report: Report, ways: str, command: str) -> None:
     tried, _, untried = untried.partition("not exercised: ")
     verdict, _, never = verdict.partition("; declared and never tried: ")
     for text in (verdict, *tried.splitlines()):
-        line(text, _STYLES.get(text[:6], ""))
+        line(text, next((_STYLES[start] for start in _STYLES if text.startswith(start)), ""))
     if never and not command:
         line(f"declared and never tried: {never}")
     for text in f"not exercised: {untried}".splitlines() if untried and not command else ():

@@ -7,9 +7,7 @@ NumPy only inside functions.
 
 from __future__ import annotations
 
-from interop.kit.array_tables import (
-    array_columns,
-)
+from interop.kit.array_tables import array_columns
 from interop.kit.arrays import (
     COMPLEX,
     COPY,

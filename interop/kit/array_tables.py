@@ -14,7 +14,6 @@ from .cast_errors import text_elements
 from .reference import Reference, referred
 
 _MASKED, _NOT_NUMBERS = frozenset({"masked"}), frozenset({"not_numbers"})
-#: The dtypes of NumPy's that are text or bytes.
 
 
 def array_columns(

@@ -43,6 +43,7 @@ def arrow_dtype(type_: str) -> str:
     Parameters
     ----------
     type_ : str
+        As ``str`` of a type says it.
 
     Returns
     -------

@@ -198,7 +198,7 @@ def gathered(
     own = result(dtypes=source.dtypes)
     losing = COPY | {"drop_mask"}
     fill = partial(write, effects=losing, result=result(dtypes=_HELD if filled is None else filled))
-    for apart in carries & {"scattered", "chunked"}:
+    for apart in sorted(carries & {"scattered", "chunked"}):  # alike in every process
         yield write(requires={apart}, result=own, name=f"gather_{kind}")
     yield fill(requires=_MASKED, name=f"fill_{kind}_nulls")
     if carries >= _UNTYPED:

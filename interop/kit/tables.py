@@ -91,7 +91,8 @@ def column_formats(
     nulls : function
         ``nulls(column)`` returns an array of bools that says which are null; None if none is.
     reader : ColumnReader or None
-        What reads columns, in place of these three, where they lie in chunks or are decimals.
+        What reads columns and makes them, in place of these three and of `make_series`, where they
+        lie in chunks or are decimals.
     make_table : function
         ``make_table({name: column})`` returns a table.
     make_series : function
@@ -131,9 +132,7 @@ def column_formats(
     """
     if reader is None:
         places = partial(_places, referred(nulls)) if nulls else ""
-        reader = ColumnReader(columns=columns, numbers=numbers, nulls=places)
-    if make_series:
-        reader.make = referred(make_series)
+        reader = ColumnReader(columns=columns, numbers=numbers, nulls=places, make=make_series)
     made: list[Conversion] = []
     if isinstance(table, str):
         maker = _Maker(reader, referred(make_table))

@@ -153,7 +153,8 @@ class Report(NamedTuple):
             for finding, checks in alike.items():
                 name = f"{listed(checks, _MOST_CHECKS)} of {finding.conversion}"
                 yield f"{start} {name}: {finding.reason}"
-                yield from [f"  the standard: {finding.rule}"] * bool(finding.rule)
+                if finding.rule:
+                    yield f"  the standard: {finding.rule}"
         for outcome in (REFUSED, NOT_EXERCISED):
             # One reason often holds for all checks of many conversions.
             reasons: dict[str, dict[str, list[str]]] = {}

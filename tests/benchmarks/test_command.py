@@ -23,3 +23,24 @@ def test_the_command_fails_loudly(
     measured[:] = [table(0.9)]
     assert command.main(["zero_copy", "--check"]) == 1
     assert "WORSE  zero_copy.convert: torch → numpy | by hand: was 0.50" in capsys.readouterr().err
+
+
+def test_tables_that_are_measured_alone_say_on_which_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The page keeps the machine of the tables that stay, and the others name theirs."""
+    old = {"date": "2026-01-01", "command": "", "machine": {"processor": "an old one"}}
+    other = table()._replace(key="copies.convert")
+    stored = ratios.Stored(old, {other.key: other, table().key: table()})
+    kept: list[ratios.Stored] = []
+    monkeypatch.setattr(command, "machine", lambda: {"processor": "a new one"})
+    monkeypatch.setattr(
+        command, "save", lambda made, tables: kept.append(ratios.Stored(made, [*tables]))
+    )
+    monkeypatch.setattr(command, "load", lambda: None)
+    monkeypatch.setattr(command, "_show", lambda stored: None)
+    command._keep(stored, [table()], "", store=True)
+    command._keep(stored, [table(), other], "", store=True)
+    notes = [[t.note.partition(" Measured on ")[2][11:] for t in part.tables] for part in kept]
+    assert [part.made["machine"]["processor"] for part in kept] == ["an old one", "a new one"]
+    assert notes == [["on another machine: a new one.", ""], ["", ""]]

@@ -159,7 +159,9 @@ def test_a_reader_of_chunks_writes_what_whole_columns_give(
     loaded: Interop, dtype: str, by_rows: bool
 ) -> None:
     """Chunks, casts and nulls come in the order that the reader names, by rows or by columns."""
-    mine = _declared(loaded, reader=ColumnReader(**READING, chunks="chunks", by_rows=by_rows))
+    mine = _declared(
+        loaded, reader=ColumnReader(**READING, make=Column, chunks="chunks", by_rows=by_rows)
+    )
     sheet = Sheet({"a": Column(np.arange(5)), "b": Column(np.arange(5.0), np.arange(5) == 3)})
     array: Any = mine.convert(sheet, to="numpy", dtype=dtype, allow={"narrow", "drop_mask"})
     assert (array.dtype, array.flags.c_contiguous) == (np.dtype(dtype), by_rows)
@@ -177,7 +179,7 @@ def test_a_stack_is_the_librarys_own_call(loaded: Interop) -> None:
         columns = [column.numbers.astype(dtype) for column in sheet.columns.values()]
         return np.column_stack(columns) if len(calls) == 1 else NotImplemented
 
-    mine = _declared(loaded, reader=ColumnReader(**READING, stack=stack))
+    mine = _declared(loaded, reader=ColumnReader(**READING, make=Column, stack=stack))
     sheet = Sheet({"a": Column(np.arange(3)), "b": Column(np.arange(3))})
     arrays: list[Any] = [mine.convert(sheet, to="numpy") for _ in range(2)]
     assert calls == ["int64", "int64"]

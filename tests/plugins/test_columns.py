@@ -23,6 +23,7 @@ from interop.errors import RefusedError
 from interop.kit import INTEGERS
 from tests.cases import together
 from tests.plugins import values
+from tests.plugins.extension import Metres
 from tests.plugins.values import distinct as numbers
 from tests.plugins.values import memory, same, start
 
@@ -754,23 +755,6 @@ def test_frames_without_columns_or_rows(shape: tuple[int, int], library: str) ->
 # ---------------------------------------------------------------------- what is not numbers
 
 DATES = [dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1)]
-
-
-class Metres(pa.ExtensionType):
-    """Numbers of a unit: another type than that of the numbers, and not hashable."""
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self) -> None:
-        super().__init__(pa.int64(), "test.metres")
-
-    def __arrow_ext_serialize__(self) -> bytes:
-        return b""
-
-    @classmethod
-    def __arrow_ext_deserialize__(cls, storage: pa.DataType, serialized: bytes) -> Metres:
-        return cls()
-
 
 #: Columns by the word that names them in refusals.
 OF_PANDAS: dict[str, Any] = {

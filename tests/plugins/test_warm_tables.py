@@ -14,6 +14,7 @@ from interop._recognition.recognition import Recognition
 from interop.errors import InteropError
 from tests.cases import together
 from tests.inside import forget
+from tests.plugins.extension import Metres
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -37,9 +38,9 @@ def frame(array: Any = ROWS, **fields: Any) -> Any:
     return pd.DataFrame(array, **{"columns": ["a", "b"], **fields})
 
 
-def with_attributes() -> Any:
+def with_attributes(**fields: Any) -> Any:
     """Return a DataFrame of pandas that has an attribute."""
-    labelled = frame()
+    labelled = frame(**fields)
     labelled.attrs["unit"] = "m"
     return labelled
 
@@ -80,8 +81,17 @@ PAIRS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "pandas: names": (frame, lambda: frame(columns=range(2))),
     "pandas: names of numbers": (frame, lambda: frame(columns=["0", "1"])),
     "pandas: attributes": (frame, with_attributes),
+    "pandas: attributes beside an index": (
+        lambda: frame(index=[*"xyz"]),
+        lambda: with_attributes(index=[*"xyz"]),
+    ),
+    "pandas: range or index": (
+        lambda: frame(index=range(5, 8)),
+        lambda: frame(index=[*"xyz"]),
+    ),
     "pandas: class": (frame, lambda: Child(frame())),
     "pandas: rows": (frame, lambda: frame(ROWS[:1])),
+    "pandas: one row of as many bytes": (frame, lambda: pd.DataFrame(np.ones((1, 6)))),
     "pandas: no rows": (frame, lambda: frame(ROWS[:0])),
     "pandas: columns": (frame, lambda: frame(ROWS[:, :1], columns=["a"])),
     "pandas: size": (frame, lambda: frame(np.tile(ROWS, (99, 1)))),
@@ -125,6 +135,10 @@ PAIRS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
         lambda: pl.DataFrame(INTEGERS).rename({"a": "column_0", "b": "column_1"}),
     ),
     "polars: rows": (lambda: pl.DataFrame(INTEGERS), lambda: pl.DataFrame(INTEGERS)[:1]),
+    "polars: one row of as many bytes": (
+        lambda: pl.DataFrame(INTEGERS),
+        lambda: pl.DataFrame({name: [1] for name in "abcdef"}),
+    ),
     "polars: no rows": (lambda: pl.DataFrame(MIXED), lambda: pl.DataFrame(MIXED)[:0]),
     "polars: columns": (lambda: pl.DataFrame(INTEGERS), lambda: pl.DataFrame(INTEGERS)[:, :1]),
     "polars: decimals": (
@@ -165,6 +179,16 @@ PAIRS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     ),
     "pyarrow: class": (lambda: pa.table(INTEGERS), lambda: pa.table(INTEGERS).to_batches()[0]),
     "pyarrow: rows": (lambda: pa.table(INTEGERS), lambda: pa.table(INTEGERS).slice(0, 1)),
+    "pyarrow: one row of as many bytes": (
+        lambda: pa.table(INTEGERS),
+        lambda: pa.table({name: [1] for name in "abcdef"}),
+    ),
+    "pyarrow: an extension": (
+        lambda: pa.table(INTEGERS),
+        lambda: pa.table(
+            INTEGERS | {"b": pa.ExtensionArray.from_storage(Metres(), pa.array([4, 5, 6]))}
+        ),
+    ),
     "pyarrow: columns": (lambda: pa.table(INTEGERS), lambda: pa.table(INTEGERS).select(["a"])),
     "pyarrow: large integers": (
         lambda: pa.table(MIXED),
@@ -186,17 +210,24 @@ REQUESTS: list[dict[str, Any]] = [
     {"dtype": "float64", "allow": "drop_mask"},
     {"dtype": "int64", "allow": {"drop_mask", "narrow"}},
     {"forbid": {"drop_labels"}},
+    *(
+        {"to": to, **words}
+        for to in ("pandas.dataframe", "polars.dataframe", "pyarrow.table")
+        for words in ({}, {"copy": False}, {"forbid": {"drop_labels"}})
+    ),
 ]
 
 
 def outcome(mine: Interop, value: Any, request: dict[str, Any]) -> tuple[Any, ...]:
     """Return the numbers, the dtype and the memory of a result, or what refuses it."""
     try:
-        array = mine.convert(value, to="numpy", **request)
+        array = mine.convert(value, **{"to": "numpy", **request})
     except InteropError as error:
         return type(error), str(error)
     except (RuntimeWarning, ValueError) as error:
         return (type(error),)
+    if not isinstance(array, np.ndarray):
+        return type(array), str(mine.spec(array)), repr(array)
     flags = array.flags
     return repr(array.tolist()), array.dtype, array.strides, flags.writeable, flags.f_contiguous
 

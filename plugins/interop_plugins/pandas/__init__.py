@@ -18,7 +18,6 @@ from interop.kit import (
     COMPLEX,
     COPY,
     DTYPE,
-    EMPTY,
     INTEGERS,
     NATIVE,
     REALS,
@@ -354,13 +353,19 @@ def _from_frames() -> Iterable[Conversion]:
         result=Result(dtypes=_FILLED),
         name="densify_and_fill_nulls",
     )
-    dense = partial(dense, takes=drops - _MASKED | LAYOUT)
-    yield dense(name="densify_dataframe")
-    yield dense(requires=_MIXED | _SPARSE, cost=Cost(6e-5, 5e9))._replace(
-        function=READER.table_if_exact,
-        changes=EMPTY,
-        result=Result(),
+    taken = drops - _MASKED | LAYOUT
+    yield dense(takes=taken, name="densify_dataframe")
+    yield Conversion(
+        "pandas.dataframe",
+        "numpy",
+        READER.table_if_exact,
+        takes=taken,
+        requires=_MIXED | _SPARSE,
+        drops=drops,
+        adds=_FORTRAN,
+        effects=COPY | {"densify"},
         checked=True,
+        cost=Cost(6e-5, 5e9),
         name="densify_if_exact",
     )
 
@@ -375,8 +380,8 @@ def _from_numpy() -> Iterable[Conversion]:
     yield frame(dtypes={"bool"}, adds={"byte_columns"}, name="to_frame_of_bools")
     # These cost more than the others, so that `to="pandas"` prefers a Series or a DataFrame.
     numbers = (INTEGERS | REALS | {"bool"}) - {"float16"}
-    masked = share("pandas.series", tables.from_masked, requires=_MASKED, cost=Cost(2e-5))
-    yield masked._replace(source="numpy.ma", dtypes=numbers)
+    masked = partial(Conversion, "numpy.ma", takes=_COMPUTABLE, requires=_MASKED, dtypes=numbers)
+    yield masked("pandas.series", tables.from_masked, cost=Cost(2e-5))
     copy = partial(share, effects=COPY, cost=Cost(2.5e-5, 1.8e10))
     yield copy("pandas.index", arrays.to_index)
     yield copy("pandas.array", arrays.to_array)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from interop.kit import arrow_nulls, arrow_numbers, cast_objects, export
 
 from .describe import ALIGNMENT, levels
-from .dtypes import NUMBERS, ElementLayout, arrow_type, element_layout
+from .dtypes import NUMBERS, arrow_type, element_layout
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,7 +67,8 @@ def _shaped(flat: Array, source: pa.Array) -> Array:
 
 def _flat(values: pa.Array) -> Array:
     """Return the numbers of a flat array, nulls or not."""
-    if element_layout(values.type) == ElementLayout("bool", 1):  # of a byte each
+    layout = element_layout(values.type)
+    if layout.dtype == "bool" and not layout.bits:
         truth: Array = arrow_numbers(values.storage) != 0  # in NumPy only 1 is true
         return truth
     numbers: Array = arrow_numbers(values)
