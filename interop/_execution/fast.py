@@ -337,7 +337,9 @@ def _serves(request: Request, plan: Plan, source: Format, formats: Mapping[str, 
     if copy is True:  # numbers without a dtype have no memory, so that what is made of them is new
         within = any(step.before.format == step.after.format for step in plan.steps)
         return bool(plan.steps) and not within and not WEAK.isdisjoint(source.carries)
-    return copy is None or (copy is False and plan.zero_copy)
+    # Whoever adopts a table may join the chunks of another.
+    may_join = source.is_table and any(step.hand_off is not None for step in plan.steps)
+    return copy is None or (copy is False and plan.zero_copy and not may_join)
 
 
 def _forgets(steps: Sequence[Step], formats: Mapping[str, Format]) -> bool:

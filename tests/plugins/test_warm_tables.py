@@ -213,7 +213,7 @@ REQUESTS: list[dict[str, Any]] = [
     *(
         {"to": to, **words}
         for to in ("pandas.dataframe", "polars.dataframe", "pyarrow.table")
-        for words in ({}, {"forbid": {"drop_labels"}})
+        for words in ({}, {"copy": False}, {"forbid": {"drop_labels"}})
     ),
 ]
 
