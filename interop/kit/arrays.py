@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctypes import addressof, c_char
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from math import gcd
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,8 @@ TEXTS = frozenset({"<U", ">U", "|S", "StringDType("})
 INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 REALS = frozenset({"float16", "float32", "float64"})
 COMPLEX = frozenset({"complex64", "complex128"})
+#: Those that NumPy has without ml_dtypes.
+_OF_NUMPY = INTEGERS | REALS | COMPLEX | {"bool", "longdouble", "clongdouble"}
 
 # The bits of NumPy's `flags.num`: one attribute in the place of three.
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
@@ -212,6 +214,28 @@ def _new_name(dtype: Any) -> str:
     if name in DTYPES:  # of records, dates and texts there may be any number
         _names[dtype] = name
     return name
+
+
+@cache
+def numpy_dtype(name: str) -> Any:
+    """Return the dtype of a name, of NumPy's or of ml_dtypes'.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    numpy.dtype
+        In the machine's order of bytes.
+    """
+    import numpy as np
+
+    if name in _OF_NUMPY:
+        return np.dtype(name)
+    import ml_dtypes
+
+    return np.dtype(getattr(ml_dtypes, name))
 
 
 def real_part(array: Any, dtype: Any) -> Any:

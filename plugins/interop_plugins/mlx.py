@@ -31,6 +31,7 @@ from interop.kit import (
     MemoryAt,
     checked_export,
     export,
+    numpy_dtype,
     real_part,
     stride_traits,
 )
@@ -278,7 +279,7 @@ def _over(value: mx.array, *, readonly: bool) -> NumpyArray:
 
     capsule = export(value, dl_device=(_DLPACK_CPU, 0))
     offer = checked_export(CapsuleProducer(capsule))
-    dtype = _numpy_dtype(offer.dtype)
+    dtype = numpy_dtype(offer.dtype)
     strides = offer.strides and tuple(step * dtype.itemsize for step in offer.strides)
     bits = dtype if dtype.isbuiltin == 1 else np.dtype(f"u{dtype.itemsize}")
     interface = {
@@ -290,14 +291,6 @@ def _over(value: mx.array, *, readonly: bool) -> NumpyArray:
     }
     array: NumpyArray = np.asarray(MemoryAt(interface, capsule)).view(dtype)
     return array
-
-
-@cache
-def _numpy_dtype(name: str) -> NumpyDtype:
-    import ml_dtypes
-    import numpy as np
-
-    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def to_numpy(value: mx.array) -> NumpyArray:
@@ -345,7 +338,7 @@ def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> mx.array:
     import mlx.core as mx
     import numpy as np
 
-    target = value.dtype if dtype is None else _numpy_dtype(dtype)
+    target = value.dtype if dtype is None else numpy_dtype(dtype)
     mlx_dtype = _mlx_dtype(target)
     _check(value, mlx_dtype)
     # An axis of one element may have a negative stride, which MLX would follow.

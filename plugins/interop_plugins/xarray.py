@@ -26,6 +26,7 @@ from interop.kit import (
     TEXTS,
     CastErrors,
     dtype_name,
+    numpy_dtype,
     real_part,
 )
 from interop.plugin import (
@@ -205,7 +206,7 @@ def copy_elements(value: LabelledT) -> LabelledT:
 def _cast(data: Array, dtype: str) -> Array:
     import numpy as np
 
-    out = np.empty(data.shape, _numpy_dtype(dtype))
+    out = np.empty(data.shape, numpy_dtype(dtype))
     errors = CastErrors()
     if not {data.dtype.name, dtype} & _BUILTIN and data.dtype != out.dtype:
         data = data.astype("f4")  # some dtypes of ml_dtypes have no cast to some others
@@ -271,17 +272,6 @@ def open_dataset(value: Any) -> Branch | None:
         return dict(zip(names, children, strict=True))
 
     return Branch(names, [holder[name] for name in names], rebuild)
-
-
-def _numpy_dtype(name: str) -> np.dtype[Any]:
-    import numpy as np
-
-    if name in _BUILTIN:
-        return np.dtype(name)
-    import ml_dtypes
-
-    dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
-    return dtype
 
 
 @hookimpl

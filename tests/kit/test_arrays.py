@@ -19,10 +19,12 @@ from interop.kit import (
     extents,
     memory_traits,
     null_number,
+    numpy_dtype,
     overlaps,
     real_part,
     stride_traits,
 )
+from interop.plugin import DTYPES
 
 _DTYPES = [np.dtype(code) for code in np.typecodes["All"] if code not in "SUV"]
 _DTYPES += [np.dtype("S3"), np.dtype("U3"), np.dtype([("a", "i4")])]
@@ -60,9 +62,14 @@ def test_the_address_of_any_array_is_that_of_its_first_element(dtype: np.dtype) 
     ],
 )
 def test_dtypes_have_one_name(dtype: object, name: str) -> None:
-    """A dtype of numbers is named alike in either byte order; others are named as NumPy does."""
+    """A dtype of numbers is named alike in either byte order; others are named as NumPy does.
+
+    The name of one of numbers leads back to it, in the machine's order.
+    """
     for _ in range(2):
         assert dtype_name(np.dtype(dtype)) == name
+    if name in DTYPES:
+        assert numpy_dtype(name) == np.dtype(dtype).newbyteorder("=")
 
 
 @pytest.mark.parametrize(

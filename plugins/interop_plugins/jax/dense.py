@@ -14,6 +14,7 @@ from interop.kit import (
     CheckedProducer,
     address,
     misfit,
+    numpy_dtype,
     parallel_for,
     real_part,
     unlocked,
@@ -235,7 +236,7 @@ def from_numpy(value: NumpyArray, *, dtype: str | None = None, device: str | Non
     XLA shares memory that happens to be aligned to 64 bytes, and copies any other. The result never
     shares memory, so that this does not depend on an address.
     """
-    target = value.dtype.newbyteorder("=") if dtype is None else _numpy_dtype(dtype)
+    target = value.dtype.newbyteorder("=") if dtype is None else numpy_dtype(dtype)
     _check_width(target)
     host = _host(device)
     if value.dtype == target and (target.name in PACKED or (not host and value.nbytes < _LARGE)):
@@ -323,14 +324,6 @@ def _host(device: str | None = None) -> Device | None:
     return None if platform == "cpu" else jax.devices("cpu")[0]
 
 
-@cache
-def _numpy_dtype(name: str) -> NumpyDtype:
-    import ml_dtypes
-    import numpy as np
-
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
 def _check_width(dtype: NumpyDtype) -> None:
     """Refuse what JAX would narrow silently; the option may have changed since the planning."""
     if dtype.itemsize >= 8 and dtype.name in unsupported_now():
@@ -348,9 +341,9 @@ def from_torch(value: Tensor) -> Array:
         value = value.view(getattr(torch, bits))
     # torch writes what is strided faster than NumPy, but waits for its threads on busy cores.
     if value.nbytes < _LARGE or value.is_contiguous():
-        return from_numpy(value.numpy().view(_numpy_dtype(name)))
-    _check_width(_numpy_dtype(name))
-    out = _aligned(tuple(value.shape), _numpy_dtype(name))
+        return from_numpy(value.numpy().view(numpy_dtype(name)))
+    _check_width(numpy_dtype(name))
+    out = _aligned(tuple(value.shape), numpy_dtype(name))
     torch.from_numpy(out.view(bits) if name in NARROW else out).copy_(value)
     return _put(out, _host())
 
@@ -385,7 +378,7 @@ def _torch_dtypes() -> dict[object, tuple[Any, Any]]:
     plain: dict[object, tuple[Any, Any]] = {
         getattr(torch, name): (None, None) for name in names.split()
     }
-    return plain | {torch.bfloat16: (torch.uint16, _numpy_dtype("bfloat16"))}
+    return plain | {torch.bfloat16: (torch.uint16, numpy_dtype("bfloat16"))}
 
 
 def upload(value: NumpyArray, *, device: str) -> Array:
@@ -483,7 +476,7 @@ def copy(value: Array) -> Array:
 
 def cast(value: Array, *, dtype: str) -> Array:
     """Return a copy of another dtype; a cast from complex to real numbers keeps the real part."""
-    target = _numpy_dtype(dtype)
+    target = numpy_dtype(dtype)
     _check_width(target)
     if value.dtype == target:  # `astype` would return an array over the same memory
         return value.copy()
@@ -495,7 +488,7 @@ def stack(value: Sequence[object], *, dtype: str) -> Array:
     """Return an array of the elements of a sequence, on their device."""
     import jax.numpy as jnp
 
-    convert, target = interop.converter("jax"), _numpy_dtype(dtype)
+    convert, target = interop.converter("jax"), numpy_dtype(dtype)
     rows = (convert(element) for element in value)
     return jnp.stack(
         [row if row.dtype == target else interop.convert(row, "jax", dtype=target) for row in rows]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interop.errors import DeviceError
-from interop.kit import MemoryAt
+from interop.kit import MemoryAt, numpy_dtype
 
 from .dense import Producer
-from .describe import ELEMENT_TYPES, array_interface, numpy_dtype
+from .describe import ELEMENT_TYPES, array_interface
 
 if TYPE_CHECKING:
     import cupy

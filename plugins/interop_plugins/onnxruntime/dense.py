@@ -6,7 +6,7 @@ from ctypes import memmove
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interop.kit import MemoryAt, unlocked
+from interop.kit import MemoryAt, numpy_dtype, unlocked
 from interop.plugin import Declined
 
 from .describe import (
@@ -16,7 +16,6 @@ from .describe import (
     TYPE_NUMBERS,
     array_interface,
     is_tensor,
-    numpy_dtype,
     ownership,
 )
 

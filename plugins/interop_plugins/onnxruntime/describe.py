@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,7 +10,6 @@ from interop.kit import COMPLEX, EMPTY, INTEGERS, REALS
 from interop.plugin import Spec, itemsize
 
 if TYPE_CHECKING:
-    import numpy as np
     from onnxruntime import OrtValue, SparseTensor
 
     Interface: TypeAlias = dict[str, object]
@@ -161,12 +159,3 @@ def array_interface(value: OrtValue, shape: tuple[int, ...], typestr: str) -> In
         )
         raise HandOffError(msg)
     return {"version": 3, "shape": shape, "typestr": typestr, "data": (pointer, False)}
-
-
-@cache
-def numpy_dtype(name: str) -> np.dtype[Any]:
-    """Return the dtype in NumPy or ml_dtypes."""
-    import ml_dtypes
-    import numpy as np
-
-    return np.dtype(getattr(ml_dtypes, name, name))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import interop
 from interop.errors import Declined, InteropError
-from interop.kit import EMPTY
+from interop.kit import EMPTY, numpy_dtype
 
-from .numbers import ODD_NUMBERS, no_arrays, numpy_dtype
+from .numbers import ODD_NUMBERS, no_arrays
 
 if TYPE_CHECKING:
     import numpy as np

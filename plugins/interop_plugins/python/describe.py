@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import interop
 from interop.errors import BadRequestError, UnknownValueError
-from interop.kit import EMPTY
+from interop.kit import EMPTY, numpy_dtype
 from interop.plugin import MEMORY_TRAITS, Format, Spec, itemsize, preserves
 
 from . import ragged
@@ -29,7 +29,6 @@ from .numbers import (
     key_of_numbers,
     no_arrays,
     not_a_number,
-    numpy_dtype,
 )
 
 if TYPE_CHECKING:

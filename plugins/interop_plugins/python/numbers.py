@@ -13,7 +13,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from interop.errors import BadRequestError, Declined, RefusedError, UnknownValueError
-from interop.kit import EMPTY, cast_objects, checked_cast, misfit, real_part
+from interop.kit import EMPTY, cast_objects, checked_cast, misfit, numpy_dtype, real_part
 from interop.plugin import DTYPES, Spec
 
 if TYPE_CHECKING:
@@ -112,15 +112,6 @@ def describe_numbers(value: Nested) -> Spec:
 @lru_cache(maxsize=64)
 def _name(dtype: np.dtype[Any]) -> str:
     return str(dtype.name)
-
-
-@lru_cache(maxsize=64)
-def numpy_dtype(name: str) -> np.dtype[Any]:
-    """Return the NumPy or ml_dtypes dtype of a name."""
-    import ml_dtypes
-    import numpy as np
-
-    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def key_of_numbers(value: Any) -> tuple[object, ...] | None:

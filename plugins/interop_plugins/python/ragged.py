@@ -7,10 +7,11 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import interop
+from interop.kit import numpy_dtype
 from interop.plugin import Declined, Parts
 
 from . import numbers
-from .numbers import SEQUENCES, numpy_dtype
+from .numbers import SEQUENCES
 
 if TYPE_CHECKING:
     import numpy as np

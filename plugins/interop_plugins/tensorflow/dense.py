@@ -13,6 +13,7 @@ from interop.kit import (
     address,
     checked_export,
     extents,
+    numpy_dtype,
     parallel_for,
     real_part,
 )
@@ -220,7 +221,7 @@ def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> Tensor:
     TensorFlow would share memory that happens to be aligned to 64 bytes, and aborts on any other.
     Whether the result shares memory must not depend on that, so it never does.
     """
-    target = value.dtype if dtype is None else _numpy_dtype(dtype)
+    target = value.dtype if dtype is None else numpy_dtype(dtype)
     if not target.isnative:
         target = target.newbyteorder("=")
     value = real_part(value, target)
@@ -307,14 +308,6 @@ def tensorflow_fast_path(value: NumpyArray) -> object:
     if dtype.num in _PLAIN_NUMBERS and dtype.isnative:
         return from_numpy(value)
     return NotImplemented
-
-
-@cache
-def _numpy_dtype(name: str) -> NumpyDtype:
-    import ml_dtypes
-    import numpy as np
-
-    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def upload(value: NumpyArray, *, device: str) -> Tensor:

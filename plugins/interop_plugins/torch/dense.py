@@ -24,6 +24,7 @@ from interop.kit import (
     CheckedProducer,
     limit_threads,
     misfit,
+    numpy_dtype,
     plain_array,
     quietly,
     real_part,
@@ -82,19 +83,6 @@ def _most_threads() -> int | None:
 
 
 limit_threads(_most_threads)
-
-
-@cache
-def numpy_dtype(name: str) -> NumpyDtype:
-    """Return NumPy's or ml_dtypes' dtype of a name."""
-    import numpy as np
-
-    if name not in BIT_DTYPES:
-        return np.dtype(name)
-    import ml_dtypes
-
-    dtype: NumpyDtype = np.dtype(getattr(ml_dtypes, name))
-    return dtype
 
 
 @cache
