@@ -184,6 +184,13 @@ class CudaDriver:
     def close(self) -> None:
         for stream in self.streams.values():
             stream.close()
+        _forget()
+
+
+def _forget() -> None:
+    """Let the driver be asked anew for contexts and streams."""
+    driver._context.cache_clear()
+    driver.own_stream.cache_clear()
 
 
 def installed(monkeypatch: pytest.MonkeyPatch) -> CudaDriver:
@@ -193,8 +200,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> CudaDriver:
     monkeypatch.setattr(driver, "_events", driver._Handles("cuEventCreate", 2))
     monkeypatch.setattr(driver, "_streams", driver._Handles("cuStreamCreate", 1))
     monkeypatch.setattr(staging, "_ring", staging._Ring())
-    driver._context.cache_clear()
-    driver.own_stream.cache_clear()
+    _forget()
     cores(monkeypatch, 8)
     return fake
 

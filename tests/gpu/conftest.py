@@ -1,7 +1,11 @@
-"""Tests that need a device: without one they are skipped, and say what was looked for."""
+"""Tests that need a device: without one they are skipped, and say what was looked for.
+
+Those of `device` run with pretended devices as well, and are not skipped then.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,13 +15,16 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import interop
 from benchmarks.machine import cupy_finds, torch_finds
+from interop.kit import staging
 
 _HERE = Path(__file__).parent
 
@@ -41,11 +48,16 @@ def dpnp_finds() -> str:
     return "" if dpctl.get_devices() else f"dpctl {dpctl.__version__} sees no SYCL device"
 
 
+_NO_CASE = SimpleNamespace(params={})
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of this folder, and skip those of CUDA where there is no such device."""
     for item in items:
         if _HERE not in item.path.parents:
             continue
+        if "pretended" in getattr(item, "callspec", _NO_CASE).params.get("device", ""):
+            continue  # whose warnings are errors, as elsewhere
         item.add_marker(pytest.mark.gpu)
         # The frameworks' own warnings differ by version; interop's are tested where it runs.
         item.add_marker(pytest.mark.filterwarnings("default"))
@@ -197,6 +209,81 @@ def another_device(kit: Kit) -> str:
     return f"{kit.device_type}:1"
 
 
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let there be four idle cores, so that large transfers are made in stages."""
+    monkeypatch.setattr(staging, "idle_cores", lambda: 4)
+    monkeypatch.setattr(staging, "cores", lambda: 4)
+
+
+#: Which way each copy of a call crosses the link, or stays on the device, and its bytes.
+Copies = Callable[[Callable[[], Any]], list[tuple[str, int]]]
+
+
+@pytest.fixture
+def copies(torch: Any, cupy: Any, tmp_path: Path) -> Copies:
+    """Return a function that lists the copies a call makes, whichever library makes them."""
+    from torch.profiler import ProfilerActivity, profile
+
+    def listed(call: Callable[[], Any]) -> list[tuple[str, int]]:
+        torch.cuda.synchronize()
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+            call()
+            torch.cuda.synchronize()
+        file = tmp_path / "trace.json"
+        profiler.export_chrome_trace(str(file))
+        events = json.loads(file.read_text())["traceEvents"]
+        crossings = (event for event in events if event.get("cat") == "gpu_memcpy")
+        return [(event["name"].split()[1], event["args"]["bytes"]) for event in crossings]
+
+    probe = torch.ones(1 << 20)
+    if listed(probe.cuda) != [("HtoD", probe.nbytes)]:
+        pytest.skip("the profiler cannot see the copies that are made here")
+    return listed
+
+
+class Cuda:
+    """torch or CuPy on a CUDA device: what `tests.pretended` pretends."""
+
+    def __init__(self, name: str, request: pytest.FixtureRequest) -> None:
+        self.name, self._request = name, request
+        self.convert, self.convert_tree = interop.convert, interop.convert_tree
+
+    def copies(self, call: Callable[[], Any]) -> list[tuple[str, int]]:
+        """Return which way each copy of a call crosses; skip where the profiler sees none."""
+        copies: Copies = self._request.getfixturevalue("copies")
+        return copies(call)
+
+    def page_locked(self, count: int) -> Any:
+        """Return a tensor of page-locked memory of the host."""
+        return import_module("torch").zeros(count, pin_memory=True)
+
+    def address(self, array: Any) -> int:
+        """Return where an array lies."""
+        return int(array.data_ptr() if self.name == "torch" else array.data.ptr)
+
+    def held(self, array: Any) -> int | None:
+        """Return how many bytes an array keeps; CuPy's pool rounds them."""
+        return int(array.untyped_storage().nbytes()) if self.name == "torch" else None
+
+
+@pytest.fixture(params=["torch", "cupy", "pretended torch", "pretended cupy"])
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A framework on a device, real or pretended, with idle cores for what is staged.
+
+    Its arrays are those of ``device.convert(…, to=device.name, device="cuda")``. What both kinds
+    show is a claim once. Two proofs are not one: the order of streams is a log of calls where the
+    device is pretended, and a race on one that is real.
+    """
+    kind, _, name = request.param.rpartition(" ")
+    if not kind:
+        for needed in ("torch", "cupy", "idle"):
+            request.getfixturevalue(needed)
+        return Cuda(name, request)
+    pretended = pytest.importorskip("tests.pretended")
+    return pretended.FRAMEWORKS[name](request.getfixturevalue("cuda_driver"), monkeypatch)
+
+
 def _seen(name: str, finds: Callable[[], str]) -> Any:
     """Return the fixture of a framework that has to see a device."""
 
@@ -229,7 +316,8 @@ def second_device(cupy: Any) -> str:
 def in_process(torch: Any, cupy: Any) -> Callable[..., str]:
     """Return a function that runs a program in a process of its own, and returns what it prints.
 
-    The program may end its process, or need an environment of its own.
+    The program may end its process, or need an environment of its own. One that prints "no device"
+    skips the test.
     """
 
     def run(program: str, *arguments: str, **environment: str) -> str:
@@ -242,6 +330,8 @@ def in_process(torch: Any, cupy: Any) -> Callable[..., str]:
             check=False,
         )
         assert process.returncode == 0, f"{process.returncode}: {process.stderr}"
+        if process.stdout.strip() == "no device":
+            pytest.skip("this JAX has no CUDA device")
         return process.stdout.strip()
 
     return run

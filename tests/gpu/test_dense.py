@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from importlib.util import find_spec
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -301,22 +298,10 @@ print("shared")
 """
 
 
-def test_jax(cupy: Any) -> None:
+def test_jax(in_process: Callable[..., str]) -> None:
     """A JAX array on the device is shared with CuPy, in a process of its own: it is C++ that waits."""
-    if find_spec("jax") is None:
-        pytest.skip("JAX is not installed here")
-    process = subprocess.run(
-        [sys.executable, "-c", JAX_PROGRAM],
-        env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr
-    if process.stdout.strip() == "no device":
-        pytest.skip("this JAX has no CUDA device")
-    assert process.stdout.strip() == "shared"
+    pytest.importorskip("jax", reason="JAX is not installed here")
+    assert in_process(JAX_PROGRAM) == "shared"
 
 
 def test_second_device(cupy: Any, torch: Any, second_device: str) -> None:
@@ -401,21 +386,12 @@ print("halved")
 """
 
 
-def test_integers_of_64_bits_reach_jax_on_the_device_if_they_fit(cupy: Any, torch: Any) -> None:
+def test_integers_of_64_bits_reach_jax_on_the_device_if_they_fit(
+    in_process: Callable[..., str],
+) -> None:
     """Counters of torch and CuPy become JAX's, alone and in trees; numbers too large are named."""
     pytest.importorskip("jax")
-    process = subprocess.run(
-        [sys.executable, "-c", INTEGERS_PROGRAM],
-        env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "JAX_ENABLE_X64": "0"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr
-    if process.stdout.strip() == "no device":
-        pytest.skip("this JAX has no CUDA device")
-    assert process.stdout.strip() == "halved"
+    assert in_process(INTEGERS_PROGRAM, JAX_ENABLE_X64="0") == "halved"
 
 
 @pytest.mark.parametrize("source", ["numpy", "cupy"])

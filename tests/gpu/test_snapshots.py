@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import interop
+from tests.gpu.test_any_device import Foreign
 
 SIZE = 1 << 22
 
@@ -105,17 +106,6 @@ def test_foreign_memory_is_read_before_convert_returns(
     torch: Any, cupy: Any, keep_busy: Callable[[Any], None]
 ) -> None:
     """A producer whose stream is not known is made to wait by the host."""
-
-    class Foreign:
-        def __init__(self, array: Any) -> None:
-            self.array = array
-
-        def __dlpack__(self, **keywords: Any) -> Any:
-            return self.array.__dlpack__(**keywords)
-
-        def __dlpack_device__(self) -> Any:
-            return self.array.__dlpack_device__()
-
     array = cupy.ones(SIZE, "float32")
     cupy.cuda.Device().synchronize()
     reader = torch.cuda.Stream()

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -187,26 +183,6 @@ def test_the_producers_own_stream_takes_no_loan(cupy: Any, torch: Any, planned: 
     assert array.get().tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("is_warm", [False, True], ids=["cold", "warm"])
-def test_a_hand_off_can_be_captured(cupy: Any, torch: Any, is_warm: bool) -> None:
-    """The work on what was handed over is replayed with the graph."""
-    if is_warm:
-        warm(lambda: torch.ones(4, device="cuda"), to="cupy")
-    tensor = torch.ones(4, device="cuda")
-    cupy.multiply(cupy.ones(4, "float32"), 2)  # whose kernel is compiled before
-    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
-    torch.cuda.synchronize()
-    with torch.cuda.graph(graph, stream=stream):
-        current = torch.cuda.current_stream()
-        with cupy.cuda.Stream.from_external(current):
-            array = interop.convert(tensor, to="cupy")
-            cupy.multiply(array, 2, out=array)
-    for _ in range(3):
-        graph.replay()
-    torch.cuda.synchronize()
-    assert tensor.tolist() == [8.0] * 4
-
-
 class Shown:
     """A value with ``__cuda_array_interface__`` alone, which counts how often it is asked for."""
 
@@ -239,7 +215,8 @@ def test_an_interface_is_looked_at_once(
 _JAX = """
 import cupy, interop, jax, torch
 if jax.default_backend() != "gpu":
-    raise SystemExit("JAX sees no CUDA device")
+    print("no device")
+    raise SystemExit
 j, t = jax.numpy.arange(12.0).reshape(3, 4), torch.arange(12.0, device="cuda").reshape(3, 4)
 a = cupy.arange(12, dtype="float32").reshape(3, 4)
 for _ in range(3):
@@ -253,17 +230,11 @@ for _ in range(3):
         assert result.tolist() == t.tolist(), result
 wide = interop.convert(torch.arange(3, device="cuda", dtype=torch.int32), to="jax")
 assert wide.dtype == "int32" and wide.tolist() == [0, 1, 2]
+print("shared")
 """
 
 
-def test_jax(cupy: Any, torch: Any) -> None:
+def test_jax(in_process: Callable[..., str]) -> None:
     """JAX shares memory with torch and CuPy both ways, cold and warm, in C order."""
-    if find_spec("jax") is None:
-        pytest.skip("JAX is not installed here")
-    environment = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    done = subprocess.run(
-        [sys.executable, "-c", _JAX], capture_output=True, text=True, env=environment, check=False
-    )
-    if "JAX sees no CUDA device" in done.stderr:
-        pytest.skip("JAX sees no CUDA device")
-    assert done.returncode == 0, done.stderr
+    pytest.importorskip("jax", reason="JAX is not installed here")
+    assert in_process(_JAX) == "shared"
