@@ -35,6 +35,8 @@ def column_of(column: Column) -> pa.ChunkedArray:
 
 
 def _rows(dataset: Dataset, columns: list[str]) -> pa.Table:
+    import pyarrow as pa
+
     if dataset.format["type"] == "custom":
         msg = (
             "a Dataset with a transform holds what the transform computes of its rows; convert "
@@ -47,7 +49,7 @@ def _rows(dataset: Dataset, columns: list[str]) -> pa.Table:
         storage = getattr(field.type, "storage_type", None)
         if storage is not None and type(field.type).__module__.startswith("datasets."):
             chunks = [chunk.storage for chunk in table.column(place).chunks]
-            table = table.set_column(place, field.name, _chunked(chunks, storage))
+            table = table.set_column(place, field.name, pa.chunked_array(chunks, storage))
     return table
 
 
@@ -60,12 +62,6 @@ def _chosen_rows(dataset: Dataset, columns: list[str]) -> pa.Table:
         return dataset.with_format("arrow", columns=columns)[:]
     table: pa.Table = dataset.data.table.select(columns)
     return table if dataset._indices is None else table.take(dataset._indices.column(0))
-
-
-def _chunked(chunks: list[pa.Array], type_: pa.DataType) -> pa.ChunkedArray:
-    import pyarrow as pa
-
-    return pa.chunked_array(chunks, type_)
 
 
 @hookimpl

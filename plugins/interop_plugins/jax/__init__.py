@@ -46,19 +46,18 @@ from interop.plugin import (
 from interop.plugin.advanced import Advanced
 
 from . import autodiff, containers, dense, describe, offers, samples, shards, sparse
-from .describe import DLPACK_DTYPES
+from .describe import DLPACK_DTYPES, GAPS, IMMUTABLE
+from .sparse import INVALID, PADDED, UNCOALESCED
 
 #: The numbers of axes of NumPy's arrays, by way of which tensors come and go.
 _NUMPY_AXES = frozenset(range(65))
-_IMMUTABLE, _SHARDED = frozenset({"immutable"}), frozenset({"sharded"})
+_SHARDED = frozenset({"sharded"})
 _REPLICATED, _DISTRIBUTED = frozenset({"replicated"}), frozenset({"distributed"})
 _SEVERAL = _SHARDED | _REPLICATED | _DISTRIBUTED
 _GATHER = frozenset({"gather"})
 _HOST_MEMORY = frozenset({"host_memory"})
-_GAPS, _UNCOALESCED = frozenset({"noncontiguous"}), frozenset({"uncoalesced"})
 #: The traits of an array on one device that holds its own elements.
-_PLAIN = _IMMUTABLE | _GAPS
-_PADDED, _INVALID = frozenset({"padded"}), frozenset({"invalid_indices"})
+_PLAIN = IMMUTABLE | GAPS
 _AXIS_KINDS = frozenset({"batched", "hybrid"})
 
 _DEVICES = ("cpu", "cuda", "rocm", "tpu")
@@ -127,7 +126,7 @@ def _formats() -> Iterator[Format]:
         dtypes=describe.DTYPES,
         devices=_DEVICES,
         limits=_LIMITS,
-        carries=_IMMUTABLE | _SEVERAL | _GAPS | _HOST_MEMORY | {"traced"},
+        carries=IMMUTABLE | _SEVERAL | GAPS | _HOST_MEMORY | {"traced"},
         exports={"dlpack": DLPACK_DTYPES},
         requires="jax",
         install=_INSTALL,
@@ -157,20 +156,20 @@ def _sparse_formats() -> Iterator[Format]:
         dtypes=_STORABLE,
         devices=_DEVICES,
         limits=_LIMITS,
-        carries=_UNCOALESCED | _PADDED | _AXIS_KINDS | _SEVERAL | {"traced"},
+        carries=UNCOALESCED | PADDED | _AXIS_KINDS | _SEVERAL | {"traced"},
         requires="jax",
         install=_INSTALL,
         index_dtypes=frozenset({"int32", "int64"}),  # the latter as `_LIMITS` say
         memory=sparse.memory,
         advanced=_ADVANCED,
     )
-    within: dict[str, Any] = {"effect": "copy", "dtypes": _STORABLE, "adds": _IMMUTABLE}
-    takes, cost = _IMMUTABLE | _UNCOALESCED, Cost(2e-4, 1e9)
+    within: dict[str, Any] = {"effect": "copy", "dtypes": _STORABLE, "adds": IMMUTABLE}
+    takes, cost = IMMUTABLE | UNCOALESCED, Cost(2e-4, 1e9)
     without_padding = Drop("padded", sparse.without_padding, takes=takes, cost=cost, **within)
     canonicalize = Drop(
-        "uncoalesced", sparse.canonicalize, takes=_IMMUTABLE, cost=_COMPILED, **within
+        "uncoalesced", sparse.canonicalize, takes=IMMUTABLE, cost=_COMPILED, **within
     )
-    components = partial(Components, format="jax", unpack_keeps=_UNCOALESCED, pack_seconds=1e-4)
+    components = partial(Components, format="jax", unpack_keeps=UNCOALESCED, pack_seconds=1e-4)
     yield sparse_format(
         "jax.bcoo",
         types=("jax.experimental.sparse:BCOO",),
@@ -205,14 +204,15 @@ def _sparse_formats() -> Iterator[Format]:
 
 def _conversions() -> Iterator[Conversion]:
     yield from _from_jax()
-    yield from _to_jax()
+    yield from _numpy_to_jax()
+    yield from _others_to_jax()
     yield from _shard_by_shard()
     yield from _sparse_conversions()
 
 
 def _from_jax() -> Iterator[Conversion]:
     """Yield the ways out. On accelerators other frameworks declare their ways in, by DLPack."""
-    share = partial(Conversion, "jax", takes=_IMMUTABLE, cost=Cost(1e-6))
+    share = partial(Conversion, "jax", takes=IMMUTABLE, cost=Cost(1e-6))
     yield share("numpy", dense.to_numpy, dtypes=DLPACK_DTYPES, fast_path=dense.numpy_fast_path)
     share = partial(share, "torch", dense.to_torch, dtypes=_TORCH_DTYPES, ndims=_NUMPY_AXES)
     yield share(fast_path=dense.torch_fast_path)
@@ -234,7 +234,7 @@ def _shard_by_shard() -> Iterator[Conversion]:
         Conversion,
         "jax",
         "torch.dtensor",
-        takes=_IMMUTABLE,
+        takes=IMMUTABLE,
         drops=_SEVERAL,
         dtypes=_TORCH_DTYPES,
         devices=CPU | _DLPACK_DEVICES,
@@ -251,7 +251,7 @@ def _shard_by_shard() -> Iterator[Conversion]:
             takes=MEMORY_TRAITS | {"conj", "neg"},
             requires=requires,
             drops=_SEVERAL | {"conj", "neg"},
-            adds=_IMMUTABLE,
+            adds=IMMUTABLE,
             dtypes=_TORCH_DTYPES,
             devices=CPU | _DLPACK_DEVICES,
             like=_DISTRIBUTED,
@@ -260,13 +260,8 @@ def _shard_by_shard() -> Iterator[Conversion]:
         )
 
 
-def _to_jax() -> Iterator[Conversion]:
-    yield from _numpy_to_jax()
-    yield from _others_to_jax()
-
-
 def _numpy_to_jax() -> Iterator[Conversion]:
-    from_numpy = partial(Conversion, "numpy", "jax", adds=_IMMUTABLE)
+    from_numpy = partial(Conversion, "numpy", "jax", adds=IMMUTABLE)
     copy = partial(from_numpy, dense.from_numpy, takes=MEMORY_TRAITS, effects=COPY)
     yield copy(fast_path=dense.jax_fast_path, cost=Cost(4e-5, 1.2e10))
     # These put an array on a part of the host that is named.
@@ -315,18 +310,18 @@ def _others_to_jax() -> Iterator[Conversion]:
         dtypes=_TORCH_DTYPES,
         ndims=_NUMPY_AXES,
         takes=frozenset({"noncontiguous", "broadcast", "unaligned"}),
-        adds=_IMMUTABLE,
+        adds=IMMUTABLE,
         effects=COPY,
         cost=Cost(4e-5, 1.3e10),
         fast_path=dense.from_torch_fast_path,
     )
-    yield transfer("numpy", "jax", dense.upload, CPU, _ACCELERATORS, takes=NATIVE, adds=_IMMUTABLE)
+    yield transfer("numpy", "jax", dense.upload, CPU, _ACCELERATORS, takes=NATIVE, adds=IMMUTABLE)
     yield Conversion(
         "python.arrays",
         "jax",
         dense.stack,
         devices=_ACCELERATORS,
-        adds=_IMMUTABLE,
+        adds=IMMUTABLE,
         changes=DTYPE,
         effects=COPY,
         cost=Cost(3e-5, 1.2e11),
@@ -340,8 +335,8 @@ def _others_to_jax() -> Iterator[Conversion]:
         devices=_DLPACK_DEVICES,
         # Read-only memory is not taken. By default it may not be shared with writers, but memory of
         # immutable arrays may, so a route through JAX would open it to them.
-        takes=_IMMUTABLE,
-        adds=_IMMUTABLE,
+        takes=IMMUTABLE,
+        adds=IMMUTABLE,
         cost=Cost(3.6e-5),  # of memory on an H200
         name="jax_from_dlpack",
     )
@@ -353,8 +348,8 @@ def _others_to_jax() -> Iterator[Conversion]:
         dense.from_page_locked,
         dtypes=DLPACK_DTYPES,
         devices=_PAGE_LOCKED,
-        takes=_IMMUTABLE,
-        adds=_IMMUTABLE | _HOST_MEMORY,
+        takes=IMMUTABLE,
+        adds=IMMUTABLE | _HOST_MEMORY,
         cost=Cost(3.6e-5),  # as of a device's memory
         name="jax_from_page_locked",
     )
@@ -364,8 +359,8 @@ def _others_to_jax() -> Iterator[Conversion]:
         dense.copy_from_dlpack,
         dtypes=DLPACK_DTYPES,
         devices=_DLPACK_DEVICES,
-        takes=_IMMUTABLE,
-        adds=_IMMUTABLE,
+        takes=IMMUTABLE,
+        adds=IMMUTABLE,
         effects=COPY,
         cost=Cost(1.2e-4, 1e12),  # more than to copy first: it is for addresses, which no plan sees
         name="jax_copy_from_dlpack",
@@ -373,7 +368,7 @@ def _others_to_jax() -> Iterator[Conversion]:
 
 
 def _within_jax() -> Iterator[Conversion]:
-    fields: dict[str, Any] = {"takes": _PLAIN, "adds": _IMMUTABLE}
+    fields: dict[str, Any] = {"takes": _PLAIN, "adds": IMMUTABLE}
     host, device = Cost(5e-5, 1.2e10), Cost(5e-5, 1e12)
     yield from _anywhere(Copy(dense.copy, cost=host, **fields), device)
     # On the host JAX compiles a cast for every shape, so NumPy casts on the way in instead.
@@ -401,26 +396,26 @@ def _anywhere(step: Conversion, cost: Cost) -> Iterator[Conversion]:
 
 def _sparse_conversions() -> Iterator[Conversion]:
     """Yield the steps from and to the sparse formats, and between them."""
-    step = partial(Conversion, devices=None, dtypes=_STORABLE, adds=_IMMUTABLE)
-    loose = _IMMUTABLE | _UNCOALESCED
+    step = partial(Conversion, devices=None, dtypes=_STORABLE, adds=IMMUTABLE)
+    loose = IMMUTABLE | UNCOALESCED
     for name in ("jax.bcoo", "jax.bcsr"):
         yield step(
             name,
             "jax",
             sparse.to_dense,
-            takes=loose | _PADDED | _AXIS_KINDS | (_INVALID if name == "jax.bcoo" else EMPTY),
-            drops=_UNCOALESCED | _PADDED | _AXIS_KINDS | _INVALID,
+            takes=loose | PADDED | _AXIS_KINDS | (INVALID if name == "jax.bcoo" else EMPTY),
+            drops=UNCOALESCED | PADDED | _AXIS_KINDS | INVALID,
             cost=_COMPILED,
         )
     # Both share the values, and write new indices.
     reindex = partial(step, ndims=frozenset({2}), effects=COPY, shares=True)
-    yield reindex("jax.bcoo", "jax.bcsr", sparse.to_bcsr, takes=_IMMUTABLE, cost=Cost(2e-3, 1e9))
+    yield reindex("jax.bcoo", "jax.bcsr", sparse.to_bcsr, takes=IMMUTABLE, cost=Cost(2e-3, 1e9))
     yield reindex("jax.bcsr", "jax.bcoo", sparse.to_bcoo, takes=loose, cost=Cost(6e-5, 1e10))
     yield step(
         "jax",
         "jax.bcoo",
         sparse.from_dense,
-        takes=_IMMUTABLE | _GAPS,
+        takes=IMMUTABLE | GAPS,
         ndims=frozenset(range(1, 64)),  # NumPy, which JAX calls, takes no more index arrays
         result=Result(index_dtype="int32"),
         effects=COPY,

@@ -421,29 +421,28 @@ def _not_found(device: str, count: int = 0) -> DeviceError:
 
 def from_dlpack(value: object) -> Array:
     """Return an array over the memory of a producer on an accelerator."""
-    import jax
-
-    dtypes = DLPACK_DTYPES - unsupported_now()
-    producer = CheckedProducer(value, alignment=BLOCK, dtypes=dtypes, device_types=_DEVICE_TYPES)
     try:
-        array: Array = jax.dlpack.from_dlpack(producer)
+        return _adopt(value, _DEVICE_TYPES)
     except HandOffError as reason:  # there may be a copy that JAX can take
         raise Declined(str(reason)) from reason
-    return array
 
 
 def from_page_locked(value: object) -> Array:
     """Return an array over page-locked memory of the host, where JAX has a device that reads it."""
-    import jax
-
-    dtypes = DLPACK_DTYPES - unsupported_now()
-    producer = CheckedProducer(value, alignment=BLOCK, dtypes=dtypes, device_types=_PAGE_LOCKED)
     try:
-        array: Array = jax.dlpack.from_dlpack(producer)
+        return _adopt(value, _PAGE_LOCKED)
     # Before 0.12 JAX raises TypeError, and without the device RuntimeError.
     except (HandOffError, TypeError, RuntimeError) as reason:
         msg = f"JAX does not share page-locked memory here: {reason}"
         raise Declined(msg) from reason
+
+
+def _adopt(value: object, device_types: frozenset[int]) -> Array:
+    import jax
+
+    dtypes = DLPACK_DTYPES - unsupported_now()
+    producer = CheckedProducer(value, alignment=BLOCK, dtypes=dtypes, device_types=device_types)
+    array: Array = jax.dlpack.from_dlpack(producer)
     return array
 
 

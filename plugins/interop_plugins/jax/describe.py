@@ -42,7 +42,7 @@ NARROW = frozenset(
 DLPACK_DTYPES = INTEGERS | REALS | COMPLEX | NARROW | {"bool"}
 DTYPES = DLPACK_DTYPES | PACKED
 
-IMMUTABLE = frozenset({"immutable"})
+IMMUTABLE, GAPS = frozenset({"immutable"}), frozenset({"noncontiguous"})
 
 #: The values of an environment variable that JAX reads as true.
 _TRUE = frozenset({"y", "yes", "t", "true", "on", "1"})

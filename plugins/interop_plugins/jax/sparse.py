@@ -21,7 +21,7 @@ from interop.kit import EMPTY, inspect_once, rising
 from interop.plugin import Declined, Parts, Spec
 
 from . import dense
-from .describe import describe, unsupported_now
+from .describe import GAPS, IMMUTABLE, describe, unsupported_now
 from .describe import memory as dense_memory
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     NumpyArray = np.ndarray[Any, Any]
 
-_UNCOALESCED, _PADDED = frozenset({"uncoalesced"}), frozenset({"padded"})
-_INVALID = frozenset({"invalid_indices"})
+UNCOALESCED, PADDED = frozenset({"uncoalesced"}), frozenset({"padded"})
+INVALID = frozenset({"invalid_indices"})
 
 #: Longer axes than this need indices of 64 bits.
 _MOST = 2**31
@@ -56,14 +56,12 @@ def describe_bcsr(value: BCSR) -> Spec:
 
 def _spec(name: str, value: BCOO | BCSR, indices: tuple[Array, ...]) -> Spec:
     data = describe(value.data)
-    traits = data.traits - {"noncontiguous"}
-    for array in indices:
-        traits |= describe(array).traits - {"noncontiguous"}
+    traits = data.traits.union(*(describe(array).traits for array in indices)) - GAPS
     if value.n_batch:
         traits |= {"batched"}
     if value.n_dense:
         traits |= {"hybrid"}
-    if not traits - {"immutable"}:
+    if not traits - IMMUTABLE:
         traits |= _index_traits(value, data.device)
     return Spec(
         name,
@@ -82,8 +80,8 @@ def _index_traits(value: BCOO | BCSR, device: str) -> frozenset[str]:
     if device.startswith("cpu"):
         inspect: Any = _inspect_rows if hasattr(value, "indptr") else _inspect_coordinates
         return _noted(value, lambda: inspect(value))
-    padded = _noted(value, lambda: _PADDED)
-    return padded if _is_flagged(value) else padded | _UNCOALESCED
+    padded = _noted(value, lambda: PADDED)
+    return padded if _is_flagged(value) else padded | UNCOALESCED
 
 
 def _noted(value: BCOO | BCSR, inspect: Callable[[], frozenset[str]]) -> frozenset[str]:
@@ -109,7 +107,7 @@ def _inspect_coordinates(value: BCOO) -> frozenset[str]:
 
     coords = np.asarray(value.indices)
     if coords.size and coords.min() < 0:
-        return _INVALID
+        return INVALID
     inside = _inside_shape(value)
     padded = not inside.all()
     coords = coords[inside] if padded else coords
@@ -134,7 +132,7 @@ def _inspect_rows(value: BCSR) -> frozenset[str]:
     indices = np.asarray(value.indices)[:stored]
     valid = not pointers[0] and (pointers[1:] >= pointers[:-1]).all() and stored == len(indices)
     if not valid or (stored and not 0 <= indices.min() <= indices.max() < value.shape[1]):
-        return _INVALID
+        return INVALID
     is_after = indices[1:] > indices[:-1]
     starts = pointers[1:-1]
     is_after[starts[(starts > 0) & (starts < stored)] - 1] = True  # a new row may start anywhere
@@ -142,7 +140,7 @@ def _inspect_rows(value: BCSR) -> frozenset[str]:
 
 
 def _layout_traits(*, padded: bool, canonical: bool) -> frozenset[str]:
-    return (_PADDED if padded else EMPTY) | (EMPTY if canonical else _UNCOALESCED)
+    return (PADDED if padded else EMPTY) | (EMPTY if canonical else UNCOALESCED)
 
 
 def memory(value: BCOO | BCSR) -> tuple[tuple[int, int], ...]:
@@ -250,7 +248,7 @@ def _note_order(value: BCOO | BCSR, parts: Parts) -> None:
     """
     canonical = bool(parts.facts.get("canonical"))
     if canonical and _is_for_numpy(value.data):
-        canonical = _index_traits(value, "cpu").isdisjoint(_INVALID | _UNCOALESCED)
+        canonical = _index_traits(value, "cpu").isdisjoint(INVALID | UNCOALESCED)
     value.indices_sorted = value.unique_indices = canonical
     _without_padding_on_device(value)
 

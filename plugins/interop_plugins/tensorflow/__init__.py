@@ -34,10 +34,10 @@ from interop.plugin import (
 from interop.plugin.advanced import Advanced, NoTrace
 
 from . import dense, describe, ragged, samples, sparse
-from .describe import DLPACK_DTYPES, DTYPES
+from .describe import DLPACK_DTYPES, DTYPES, IMMUTABLE
+from .sparse import UNCOALESCED
 
-_IMMUTABLE, _VARIABLE = frozenset({"immutable"}), frozenset({"variable"})
-_UNCOALESCED = frozenset({"uncoalesced"})
+_VARIABLE = frozenset({"variable"})
 #: The traits of values that only TensorFlow can make sense of.
 _ODD = frozenset(
     {"traced", "unknown_shape", "strings", "codes", "handles", "not_numbers", "elsewhere"}
@@ -138,7 +138,7 @@ def _tensors() -> Format:
         target_types=("tensorflow:Tensor", "tensorflow.python.framework.ops:EagerTensor"),
         aliases=("tf",),
         describe=describe.describe,
-        carries=_IMMUTABLE | _ODD,
+        carries=IMMUTABLE | _ODD,
         unary=tuple(_within_tensorflow()),
         memory=dense.memory,
         fill=dense.fill,
@@ -153,7 +153,7 @@ def _ragged() -> Format:
         types=("tensorflow:RaggedTensor",),
         describe=ragged.describe,
         memory=ragged.memory,
-        carries=_IMMUTABLE | _ODD | {"nested", "hybrid", "lists_of_lists"},
+        carries=IMMUTABLE | _ODD | {"nested", "hybrid", "lists_of_lists"},
         index_dtypes=frozenset({"int32", "int64"}),
         ndims=frozenset(range(2, 65)),
         components=Components(
@@ -174,14 +174,14 @@ def _sparse() -> Format:
         "tensorflow.sparse",
         types=("tensorflow:SparseTensor",),
         describe=sparse.describe_sparse,
-        carries=_UNCOALESCED | _ODD,
+        carries=UNCOALESCED | _ODD,
         components=Components(
             layout="coo",
             format="tensorflow",
             roles={"values": "dtype", "indices": "index_dtype"},
-            unpack_keeps=_UNCOALESCED,
+            unpack_keeps=UNCOALESCED,
             # Some of TensorFlow's functions sum values at the same coordinate, others refuse them.
-            pack_refuses=_UNCOALESCED,
+            pack_refuses=UNCOALESCED,
             unpack=sparse.unpack,
             pack=sparse.pack,
             unpack_copies=frozenset({"indices"}),
@@ -195,8 +195,8 @@ def _sparse() -> Format:
                 "uncoalesced",
                 sparse.canonicalize,
                 "copy",
-                takes=_IMMUTABLE,
-                adds=_IMMUTABLE,
+                takes=IMMUTABLE,
+                adds=IMMUTABLE,
                 devices=CPU,
                 ndims=_SOME_AXES,
                 cost=Cost(1.5e-4, 2e8),
@@ -212,7 +212,7 @@ def _slices() -> Format:
         "tensorflow.indexed_slices",
         types=("tensorflow:IndexedSlices",),
         describe=sparse.describe_slices,
-        carries=_IMMUTABLE | _UNCOALESCED | _ODD | {"shapeless", "foreign", "invalid_indices"},
+        carries=IMMUTABLE | UNCOALESCED | _ODD | {"shapeless", "foreign", "invalid_indices"},
         index_dtypes=frozenset({"int32", "int64"}),
         memory=sparse.memory,
         samples=Samples(make=samples.slices),
@@ -230,20 +230,20 @@ def _conversions() -> Iterator[Conversion]:
         ragged.from_dense,
         devices=None,
         ndims={2},
-        takes=_IMMUTABLE,
-        adds=_IMMUTABLE,
+        takes=IMMUTABLE,
+        adds=IMMUTABLE,
         result=Result(index_dtype="int32"),
         cost=Cost(3e-4),
     )
     make = partial(Conversion, "tensorflow.ragged", "tensorflow", devices=None)
-    make = partial(make, takes=_IMMUTABLE | {"hybrid"})
+    make = partial(make, takes=IMMUTABLE | {"hybrid"})
     yield make(ragged.regular, drops={"hybrid"}, cost=Cost(5e-5), name="regular_rows")
     yield make(
         ragged.padded,
         dtypes=_PADDED,
         requires={"nested"},
         drops={"nested", "hybrid"},
-        adds=_IMMUTABLE,
+        adds=IMMUTABLE,
         effects=COPY | {"pad"},
         cost=Cost(3e-4, 1e9),
         name="pad_rows",
@@ -255,7 +255,7 @@ def _from_tensors() -> Iterator[Conversion]:
 
     The format does not export DLPack: consumers name a stream, which TensorFlow does not take.
     """
-    share = partial(Conversion, "tensorflow", takes=_IMMUTABLE)
+    share = partial(Conversion, "tensorflow", takes=IMMUTABLE)
     yield share(
         "numpy",
         dense.to_numpy,
@@ -287,12 +287,12 @@ def _from_tensors() -> Iterator[Conversion]:
             partial(dense.to_consumer, module),
             dtypes=DLPACK_DTYPES,
             devices=_DLPACK_DEVICES,
-            adds=_IMMUTABLE if target == "jax" else EMPTY,
+            adds=IMMUTABLE if target == "jax" else EMPTY,
             cost=Cost(1e-5),
             name=f"tensorflow_to_{target}",
         )
     download = partial(transfer, "tensorflow", "numpy", devices=_ACCELERATORS, to=CPU, ndims=_AXES)
-    yield download(dense.download, takes=_IMMUTABLE)
+    yield download(dense.download, takes=IMMUTABLE)
     # A variable is always copied, so that no later assignment changes the result.
     variables: dict[str, Any] = {"requires": _VARIABLE, "drops": _VARIABLE}
     yield download(dense.snapshot, **variables)
@@ -308,7 +308,7 @@ def _from_tensors() -> Iterator[Conversion]:
 
 
 def _to_tensorflow() -> Iterator[Conversion]:
-    from_numpy = partial(Conversion, "numpy", "tensorflow", takes=MEMORY_TRAITS, adds=_IMMUTABLE)
+    from_numpy = partial(Conversion, "numpy", "tensorflow", takes=MEMORY_TRAITS, adds=IMMUTABLE)
     yield from_numpy(
         dense.from_numpy,
         fast_path=dense.tensorflow_fast_path,
@@ -337,15 +337,15 @@ def _to_tensorflow() -> Iterator[Conversion]:
         CPU,
         _ACCELERATORS,
         takes=MEMORY_TRAITS,
-        adds=_IMMUTABLE,
+        adds=IMMUTABLE,
         dtypes=_MOVABLE,
     )
 
 
 def _within_tensorflow() -> Iterator[Conversion]:
-    immutable: dict[str, Any] = {"takes": _IMMUTABLE, "adds": _IMMUTABLE}
+    immutable: dict[str, Any] = {"takes": IMMUTABLE, "adds": IMMUTABLE}
     cost = Cost(1.5e-5, 1.5e10)
-    yield Drop("variable", dense.read, "copy", devices=CPU, takes=EMPTY, adds=_IMMUTABLE, cost=cost)
+    yield Drop("variable", dense.read, "copy", devices=CPU, takes=EMPTY, adds=IMMUTABLE, cost=cost)
     yield Copy(dense.copy, devices=CPU, ndims=_AXES, cost=Cost(4e-6, 1.5e10), **immutable)
     on_device: dict[str, Any] = {"devices": _ACCELERATORS, **immutable}
     yield Copy(dense.deep_copy, dtypes=_COPIED_ON_DEVICE, cost=Cost(2e-5, 1e12), **on_device)
@@ -360,29 +360,29 @@ def _sparse_conversions() -> Iterator[Conversion]:
     densify = partial(
         Conversion,
         name,
-        takes=_IMMUTABLE | _UNCOALESCED,
-        drops=_UNCOALESCED,
+        takes=IMMUTABLE | UNCOALESCED,
+        drops=UNCOALESCED,
     )
     scatter = partial(densify, ndims=_AXES, cost=Cost(1.5e-5, 8e9))
     yield scatter("numpy", sparse.to_array)
-    yield scatter("tensorflow", sparse.to_tensor, adds=_IMMUTABLE)
+    yield scatter("tensorflow", sparse.to_tensor, adds=IMMUTABLE)
     yield densify(
         "tensorflow",
         sparse.to_tensor_there,
         devices=_ACCELERATORS,
         dtypes=_MOVABLE,
-        adds=_IMMUTABLE,
+        adds=IMMUTABLE,
         cost=Cost(5e-5, 1e12),
     )
     sparsify = partial(
         Conversion,
-        adds=_IMMUTABLE,
+        adds=IMMUTABLE,
         effects=COPY,
         ndims=_SOME_AXES - {64},  # NumPy takes no more index arrays than 63
         result=Result(index_dtype="int64"),
         cost=Cost(6e-5, 1e9),
     )
-    yield sparsify("tensorflow", name, sparse.from_tensor, takes=_IMMUTABLE)
+    yield sparsify("tensorflow", name, sparse.from_tensor, takes=IMMUTABLE)
     yield sparsify("numpy", name, sparse.from_array, takes=MEMORY_TRAITS, dtypes=DTYPES)
 
 
@@ -390,18 +390,18 @@ def _slices_conversions() -> Iterator[Conversion]:
     from_slices = partial(
         Conversion,
         "tensorflow.indexed_slices",
-        takes=_IMMUTABLE | _UNCOALESCED,
+        takes=IMMUTABLE | UNCOALESCED,
         ndims=_SOME_AXES,
     )
-    densify = partial(from_slices, drops=_UNCOALESCED, cost=Cost(2e-5, 1e10))
+    densify = partial(from_slices, drops=UNCOALESCED, cost=Cost(2e-5, 1e10))
     yield densify("numpy", sparse.slices_to_array)
-    yield densify("tensorflow", sparse.slices_to_tensor, adds=_IMMUTABLE)
+    yield densify("tensorflow", sparse.slices_to_tensor, adds=IMMUTABLE)
     yield from_slices(
         "tensorflow.sparse",
         sparse.slices_to_sparse,
         result=Result(index_dtype="int64"),
-        adds=_IMMUTABLE,
-        drops=_UNCOALESCED,
+        adds=IMMUTABLE,
+        drops=UNCOALESCED,
         effects=COPY,
         cost=Cost(1e-4, 1e9),
     )

@@ -15,7 +15,7 @@ from interop.plugin import Parts, Spec
 
 from . import dense
 from .dense import view
-from .describe import describe, eagerly
+from .describe import IMMUTABLE, describe, eagerly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     NumpyArray = np.ndarray[Any, Any]
 
-_UNCOALESCED, _INVALID = frozenset({"uncoalesced"}), frozenset({"invalid_indices"})
+UNCOALESCED, _INVALID = frozenset({"uncoalesced"}), frozenset({"invalid_indices"})
 
 #: The traits that inspected tensors of indices give what has a shape.
 _inspected: dict[int, Any] = {}
@@ -38,7 +38,7 @@ def describe_sparse(value: SparseTensor) -> Spec:
     """Return the spec of a SparseTensor."""
     values, indices = describe(value.values), describe(value.indices)
     traits = values.traits | indices.traits | describe(value.dense_shape).traits
-    if traits - {"immutable"}:
+    if traits - IMMUTABLE:
         return Spec("tensorflow.sparse", values.dtype, values.device, (), traits)
     shape = tuple(value.shape)
     traits |= _index_traits(value.indices, shape, values.device)
@@ -58,7 +58,7 @@ def describe_slices(value: IndexedSlices) -> Spec:
         traits |= {"shapeless", "unknown_shape"}
     else:
         traits |= describe(value.dense_shape).traits
-    if traits - {"immutable"}:
+    if traits - IMMUTABLE:
         return Spec(name, values.dtype, values.device, (0, *values.shape[1:]), traits)
     shape = _lengths(value.dense_shape)
     if shape[1:] != values.shape[1:] or len(indices.shape) != 1:
@@ -77,7 +77,7 @@ def _lengths(shape: Tensor) -> tuple[int, ...]:
 def _index_traits(indices: Tensor, shape: tuple[int, ...], device: str) -> frozenset[str]:
     """Return whether indices are out of order or given twice, or outside the shape."""
     if device != "cpu":  # inspecting them would cost too much: report what may be as if it were
-        return _UNCOALESCED
+        return UNCOALESCED
     return inspect_once(_inspected, indices, shape, lambda: _inspect(view(indices), shape))
 
 
@@ -88,7 +88,7 @@ def _inspect(coords: NumpyArray, shape: tuple[int, ...]) -> frozenset[str]:
     if coords.size and (coords.min() < 0 or (coords >= np.array(shape)).any()):
         return _INVALID
     in_order = rising(coords.T).all() if shape else len(coords) < 2
-    return EMPTY if in_order else _UNCOALESCED
+    return EMPTY if in_order else UNCOALESCED
 
 
 def memory(value: SparseTensor | IndexedSlices) -> tuple[tuple[int, int], ...]:
