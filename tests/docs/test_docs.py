@@ -216,7 +216,15 @@ def test_the_plugins_of_a_page_keep_their_promises(
     assert set(untried) == UNTRIED[page], "\n".join(map(" | ".join, untried.items()))
 
 
-@pytest.mark.parametrize("module", MODULES, ids=_name)
+@pytest.mark.parametrize(
+    "module",
+    [
+        # Those of the suite check a plugin and a library, as slow tests do.
+        pytest.param(module, marks=[pytest.mark.slow] * (module.parent.name == "testing"))
+        for module in MODULES
+    ],
+    ids=_name,
+)
 def test_the_examples_of_docstrings_run(module: Path, own_instance: ModuleType) -> None:
     """A docstring shows what happens."""
     parser = DocTestParser(FLAGS)

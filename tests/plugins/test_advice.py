@@ -292,6 +292,7 @@ def leads_on(value: Any, request: dict[str, Any], moves: int = 4) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The PyTorch API of .* tensors is in prototype")
 @pytest.mark.filterwarnings("ignore:The PyTorch API of MaskedTensors is in prototype")
 @together("name", sorted(REFUSED.keys() - OPEN))

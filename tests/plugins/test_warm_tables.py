@@ -236,6 +236,7 @@ def outcome(mine: Interop, value: Any, request: dict[str, Any]) -> tuple[Any, ..
 COLD, WARM = [(Interop(), Interop()) for _ in range(2)]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 @together("pair", PAIRS)
 def test_a_warm_call_tells_two_tables_apart(pair: str) -> None:

@@ -291,14 +291,18 @@ def _kinds(framework: str, layout: str, dtypes: Sequence[str]) -> list[tuple[str
 
 
 def _sparse_cases(targets: Sequence[str], dtypes: Sequence[str]) -> Iterator[Any]:
-    """Yield two cases for each source layout and target: the kinds of values take turns."""
+    """Yield two cases for each source layout and target: the kinds of values take turns.
+
+    The second is a slow one.
+    """
     for row, (framework, make, layout) in enumerate(SPARSE_SOURCES):
         kinds = _kinds(framework, layout, dtypes)
         for column, target in enumerate(targets):
             first = row + column
-            for dtype, index in {kinds[n % len(kinds)]: None for n in (first, first + 4)}:
+            for dtype, index in dict.fromkeys(kinds[n % len(kinds)] for n in (first, first + 4)):
                 name = f"{framework}-{layout}-{dtype}-{index}-{target}"
-                yield pytest.param(make, layout, dtype, index, target, id=name)
+                marks = [pytest.mark.slow] * ((dtype, index) != kinds[first % len(kinds)])
+                yield pytest.param(make, layout, dtype, index, target, id=name, marks=marks)
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,9 @@ def _request(random: Random, name: str) -> Request:
 
 
 @pytest.mark.core
-@pytest.mark.parametrize("first", ["none", *ON_DEMAND])
+@pytest.mark.parametrize(
+    "first", ["none", *(pytest.param(plugin, marks=pytest.mark.slow) for plugin in ON_DEMAND)]
+)
 def test_routes_are_the_same_among_the_plugins_of_their_ends(first: str) -> None:
     """A route leads through hubs and the frameworks of its ends: no other plugin changes it."""
     random = Random(first)
@@ -265,12 +267,17 @@ def test_a_call_loads_what_its_value_and_its_target_show_the_need_for(
     "listing",
     [
         "plugins()",
-        "formats()",
-        "conversions()",
-        "make_spec('jax', 'float32')",
-        "plan([1.0], to='numpy')",
-        "register()",
-        "accepts('numpy', grad=True)(print)",
+        *(
+            pytest.param(listing, marks=pytest.mark.slow)
+            for listing in (
+                "formats()",
+                "conversions()",
+                "make_spec('jax', 'float32')",
+                "plan([1.0], to='numpy')",
+                "register()",
+                "accepts('numpy', grad=True)(print)",
+            )
+        ),
     ],
 )
 def test_what_is_listed_registered_or_planned_is_among_all_plugins(
