@@ -337,7 +337,6 @@ import numpy as np
 import torch
 import interop
 from interop.kit import staging
-from tests.gpu.conftest import Copies
 
 staging.idle_cores = staging.cores = lambda: 4
 there = torch.arange(1 << 28, dtype=torch.float32, device="cuda")
