@@ -26,7 +26,7 @@ from ._sample import REFUSALS, NoSample, Recipe, first_line, preferred
 from ._subject import Bench
 from ._traits import LOCKED, silence
 from ._trial import possible
-from ._truth import LAYOUTS, numbers, same
+from ._truth import LAYOUTS, is_defined, numbers, same
 
 if TYPE_CHECKING:
     from ._truth import Array
@@ -125,7 +125,7 @@ def _problem_of_value(case: FormatCase, made: _Made) -> str:
     if problem := _problem_of_arrays(case, parts, spec):
         return problem
     arrays = _arrays(case, parts)
-    if arrays is None:
+    if arrays is None or not is_defined(spec):
         return ""
     try:
         dense = LAYOUTS[case.components.layout](parts._replace(arrays=arrays))

@@ -25,7 +25,7 @@ from interop._model.spec import (
     shape_text,
     spec_class,
 )
-from interop._model.text import listed
+from interop._model.text import counted_axes, listed
 from interop._model.typing import Value
 from interop._planning.plan import StepDeclined
 from interop._recognition.installed import not_installed
@@ -99,7 +99,8 @@ def describe(case: FormatCase) -> Iterator[str]:
     for value, truth, dtype, maker in _made(case):
         yield _problem_of_description(case, value, truth, dtype, maker)
     yield from _describe_shared(case)
-    mistake, describe = "", f"describe of format {case.name}"
+    failures, describe = dict[int, NoSample](), f"describe of format {case.name}"
+    axes: set[int] = set()
     for shape in case.shapes():
         # Every dtype is described in the first shape, and one dtype in the others.
         for dtype in case.dtypes()[: 1 if case.tried else None]:
@@ -108,8 +109,10 @@ def describe(case: FormatCase) -> Iterator[str]:
                 value = case.sample(recipe)
             except NoSample as reason:
                 yield _problem_of_making(case, reason)
-                mistake = mistake or _mistake(reason)
+                if len(shape) not in failures or _mistake(reason):
+                    failures[len(shape)] = reason
                 continue
+            axes.add(len(shape))
             spec = case.interop.spec(value)
             case.tried |= {*spec.traits, spec.dtype or ""}
             yield _problem_of_bytes(case, spec)
@@ -117,9 +120,22 @@ def describe(case: FormatCase) -> Iterator[str]:
             is_slow = _pace(case, value, np.empty((3, 4))) > _SLOWER
             yield f"{describe} {problem}" * is_slow
     yield from _describe_large(case)
-    if mistake and case.format.samples.make and not case.tried:
-        source = source_of(case.interop, case.format, len(shape))
-        yield f"samples.make fails on a value of {source}: {mistake}"
+    if case.format.samples.make:
+        for count in failures.keys() - axes:
+            yield _problem_of_axes(case, count, failures[count])
+
+
+def _problem_of_axes(case: FormatCase, axes: int, reason: NoSample) -> str:
+    """Say that no sample has a number of axes that the format declares."""
+    mistake, source = _mistake(reason), source_of(case.interop, case.format, axes)
+    if not case.tried:  # what is not installed, or another device, may be the reason
+        return f"samples.make fails on a value of {source}: {mistake}" * bool(mistake)
+    if not reason.__cause__ or isinstance(reason.__cause__, InteropError):
+        return ""
+    return (
+        f"samples.make fails on a value of {source} of {counted_axes(axes)}, which ndims of "
+        f"{case.name} does not leave out: {first_line(reason.__cause__)}"
+    )
 
 
 def _describe_large(case: FormatCase) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter, thread_time
+from time import perf_counter, sleep, thread_time
 
 from interop._execution.memory import give_back
 from interop._model.typing import Value
@@ -21,6 +21,9 @@ _SIDES = (4, 256, 1500)
 _ROUNDS = 5
 #: Seconds for one call beyond which a larger value is not tried.
 _TOO_LONG = 0.3
+#: Seconds to rest before a suspicious time is measured again. Whoever has rested is let run at
+#: once, and for longer than a round takes, also where others keep all processors busy.
+_REST = 0.1
 
 _Prepared = Callable[[tuple[int, ...]], tuple[Value, Step]]
 
@@ -56,6 +59,7 @@ def _compared(label: str, value: Value, step: Step, *, few: bool, fresh: bool) -
     """Return the seconds that a step takes, and what is wrong with its declared cost."""
     seconds = ratio = 0.0
     for attempt in range(3):
+        sleep(attempt * _REST)
         first, seconds, busy = _least(partial(step.call, value), attempt, fresh=fresh)
         # The first call counts as well, because a framework may cache what it converts.
         ratio = (max(first, seconds) + _CALL) / (step.seconds + _CALL)

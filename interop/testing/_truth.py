@@ -251,7 +251,7 @@ class Truth:
         components = format_.components
         if components is None or components.layout not in LAYOUTS:
             return None
-        if spec.traits - MEMORY_TRAITS - _PLAIN:
+        if not is_defined(spec):
             return None
         try:
             parts = components.unpack(value)
@@ -265,6 +265,11 @@ class Truth:
             return LAYOUTS[components.layout](parts._replace(arrays=arrays))
         except REFUSALS:
             return None
+
+
+def is_defined(spec: Spec) -> bool:
+    """Return whether the definition of its layout tells the numbers of a composite value."""
+    return not spec.traits - MEMORY_TRAITS - _PLAIN
 
 
 def is_plain(conversion: Conversion, source: str, target: str) -> bool:

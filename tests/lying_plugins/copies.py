@@ -283,9 +283,9 @@ def _in_c_order(grid: Grid, *, order: str = "C") -> Grid:
     return copy(grid)
 
 
-def turned(function: Callable[..., Grid]) -> list[Any]:
+def turned(function: Callable[..., Grid], *orders: str) -> list[Any]:
     """Return the declarations of a copy that takes an order."""
-    result = Result(orders={"C", "F"})
+    result = Result(orders=orders or ("C", "F"))
     steps = changed("copy", function=function, changes={"order"}, result=result, batch=None)
     return [grid_format(), *steps]
 
@@ -301,8 +301,20 @@ LIARS = table(
     Liar(
         "turns_everything",
         "Is asked for a copy in C order, and makes one in Fortran order.",
-        Caught("grid → grid: copy", "traits", "is 'noncontiguous', which it does not declare"),
+        Caught("grid → grid: copy", "traits", "is 'fortran', which it does not declare"),
         lambda: turned(lambda grid, *, order="C": Grid(grid.numbers.copy(order="F"))),
+    ),
+    Liar(
+        "keeps_no_order",
+        "Is asked for a copy in the order of the elements, and makes one in C order.",
+        Caught("grid → grid: copy", "traits", "that is not 'fortran', which it declares"),
+        lambda: turned(_in_c_order, "C", "K"),
+    ),
+    Liar(
+        "keeps_every_order",
+        "Is asked for a copy in C order, and makes one in the order of the elements.",
+        Caught("grid → grid: copy", "traits", "returns a result that is 'fortran', "),
+        lambda: turned(lambda grid, *, order="C": Grid(grid.numbers.copy(order="K")), "C", "K"),
     ),
     Liar(
         "costs_the_world",

@@ -53,7 +53,7 @@ def describe(grid: Grid) -> Spec:
     if not numbers.flags.writeable:
         traits.add("readonly")
     if not numbers.flags.c_contiguous:
-        traits.add("noncontiguous")
+        traits |= {"noncontiguous", "fortran"} if numbers.flags.f_contiguous else {"noncontiguous"}
         steps = [s for n, s in zip(numbers.shape, numbers.strides, strict=True) if n > 1]
         if min(steps) < 0:
             traits.add("negative_strides")

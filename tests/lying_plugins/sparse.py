@@ -351,6 +351,12 @@ LIARS = table(
         lambda: triples_format(unpack=_unpack_swapped, pack=_pack_swapped),
     ),
     Liar(
+        "of_any_axes",
+        "Declares to hold arrays of any number of axes, and holds matrices.",
+        Caught("format triples", "describe", "axes, which ndims of triples does not leave out"),
+        lambda: triples_format(ndims=None),
+    ),
+    Liar(
         "without_samples",
         "Swaps them both times, and shows no value of the library's own.",
         Caught("format triples", "components", "triples is tested only against itself"),

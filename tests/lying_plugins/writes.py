@@ -52,7 +52,7 @@ def into_rebinds(out: Grid, grid: Grid) -> None:
     out.numbers = grid.numbers.copy()
 
 
-@conversion_liar("copy", "into", "out is grid float32 3x4 on cpu (noncontiguous)", field="into")
+@conversion_liar("copy", "into", "3x4 on cpu (fortran, noncontiguous)", field="into")
 def into_ravels(out: Grid, grid: Grid) -> None:
     """Writes into a copy that reshape() makes of out in Fortran's order."""
     out.numbers.reshape(-1)[...] = grid.numbers.reshape(-1)

@@ -24,6 +24,9 @@ def bcsr(value: Array) -> BCSR:
     from jax.experimental.sparse import BCSR
 
     _check_dtype(value)
+    if value.ndim > 2:
+        msg = "JAX compresses the rows of matrices alone, unless it is told of batches"
+        raise Declined(msg)
     made: Any = BCSR  # its functions have no types
     rows: BCSR = made.fromdense(value)
     return rows

@@ -116,6 +116,7 @@ _SPARSE_TRAITS = frozenset({"grad", "hybrid", "noncontiguous", "unaligned"})
 _MATRIX = frozenset({2})
 #: Beside the two compressed axes there may be axes of batches and dense axes, up to 64 in all.
 _MATRICES = frozenset(range(2, 65))
+_ROWS = frozenset(range(1, 65))
 _INTERFACE = "cuda_array_interface"
 _SHARD_HINTS = {
     "gather": "What this process has of it is value.to_local(), at value.placements on "
@@ -226,6 +227,7 @@ def _formats() -> Iterable[Format]:
     yield _layout_format(
         "mkldnn",
         dtypes=frozenset({"float32", "bfloat16", "float16", "int8", "uint8"}),
+        ndims=_ROWS,
         samples=Samples(make=samples.mkldnn),
     )
     yield _layout_format(
@@ -233,7 +235,7 @@ def _formats() -> Iterable[Format]:
         aliases=("torch:float4_e2m1fn_x2",),
         dtypes=frozenset({"float4_e2m1fn"}),
         carries=_VIEWABLE,
-        ndims=frozenset(range(1, 65)),
+        ndims=_ROWS,
         unary=tuple(_moves(_LAYOUT)),
         samples=Samples(make=packed.pack, source="numpy"),
     )
@@ -931,7 +933,7 @@ def _packed() -> Iterable[Conversion]:
         packed.pack,
         dtypes={"float4_e2m1fn"},
         takes=_LAYOUT,
-        ndims=frozenset(range(1, 65)),
+        ndims=_ROWS,
     )
 
 

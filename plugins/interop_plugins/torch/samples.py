@@ -20,6 +20,9 @@ def stored(layout: str, value: Tensor) -> Tensor:
     """Return the elements that are not zero in a layout, as torch finds them."""
     import torch
 
+    if layout != "sparse_coo" and value.dim() > 2:
+        msg = "torch compresses batches of equally many elements alone"
+        raise Declined(msg)
     blocks = None
     if layout in ("sparse_bsr", "sparse_bsc"):
         blocks = tuple(1 + (length % 2 == 0) for length in value.shape)
