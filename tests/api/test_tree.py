@@ -13,15 +13,8 @@ from collections import OrderedDict, UserDict, defaultdict, deque
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import optree
-import pandas as pd
 import pytest
-import scipy.sparse
-import sparse
-import torch
 
 import interop
 import interop.plugin
@@ -37,7 +30,15 @@ from interop.errors import (
     RefusedLeavesError,
     UnknownValueError,
 )
-from tests.cases import marked
+from interop.plugin import Conversion, Format
+from tests.kit.library import Array, Quantity, arange, ones
+from tests.kit.library_plugin import with_library
+
+
+@pytest.fixture(scope="module")
+def mine() -> interop.Interop:
+    """An instance that also knows the toy library."""
+    return with_library()
 
 
 class Point(NamedTuple):
@@ -62,7 +63,7 @@ class State:
     cache: Any = dataclasses.field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        assert isinstance(self.weight, torch.Tensor), "it is initialised with tensors only"
+        assert isinstance(self.weight, Array), "it is initialised with arrays of the library only"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -71,23 +72,8 @@ class Frozen:
     rate: float = 0.1
 
 
-@jax.tree_util.register_pytree_with_keys_class
-class Registered:
-    """A class that only JAX knows how to open."""
-
-    def __init__(self, weight: Any, name: str) -> None:
-        self.weight, self.name = weight, name
-
-    def tree_flatten_with_keys(self) -> Any:
-        return (((jax.tree_util.GetAttrKey("weight"), self.weight),), self.name)
-
-    @classmethod
-    def tree_unflatten(cls, name: str, children: Any) -> Registered:
-        return cls(*children, name)
-
-
-def _tensor() -> torch.Tensor:
-    return torch.arange(3.0, requires_grad=True)
+def _array() -> Array:
+    return arange(3)
 
 
 def _check(result: Any, kind: Any = np.ndarray) -> None:
@@ -99,101 +85,118 @@ def _check(result: Any, kind: Any = np.ndarray) -> None:
 @pytest.mark.parametrize(
     ("tree", "get"),
     [
-        ({"b": _tensor(), "a": 1}, lambda t: t["b"]),
-        ([_tensor()], lambda t: t[0]),
-        ((_tensor(), "text"), lambda t: t[0]),
-        (Point(1, _tensor()), lambda t: t.y),
-        (OrderedDict(z=_tensor(), a=None), lambda t: t["z"]),
-        (defaultdict(list, z=_tensor()), lambda t: t["z"]),
-        (deque([_tensor()], maxlen=2), lambda t: t[0]),
-        (Rows([_tensor()]), lambda t: t[0]),
-        (Table(z=_tensor(), a=1), lambda t: t["z"]),
-        (UserDict(z=_tensor()), lambda t: t["z"]),
-        (State(_tensor(), 3), lambda t: t.weight),
-        (Frozen(_tensor()), lambda t: t.weight),
-        (Registered(_tensor(), "name"), lambda t: t.weight),
-        ({1: {None: [(_tensor(),)]}}, lambda t: t[1][None][0][0]),
-        (_tensor(), lambda t: t),
+        ({"b": _array(), "a": 1}, lambda t: t["b"]),
+        ([_array()], lambda t: t[0]),
+        ((_array(), "text"), lambda t: t[0]),
+        (Point(1, _array()), lambda t: t.y),
+        (OrderedDict(z=_array(), a=None), lambda t: t["z"]),
+        (defaultdict(list, z=_array()), lambda t: t["z"]),
+        (deque([_array()], maxlen=2), lambda t: t[0]),
+        (Rows([_array()]), lambda t: t[0]),
+        (Table(z=_array(), a=1), lambda t: t["z"]),
+        (UserDict(z=_array()), lambda t: t["z"]),
+        (State(_array(), 3), lambda t: t.weight),
+        (Frozen(_array()), lambda t: t.weight),
+        ({1: {None: [(_array(),)]}}, lambda t: t[1][None][0][0]),
+        (_array(), lambda t: t),
     ],
     ids=lambda v: type(v).__name__ if not callable(v) else "",
 )
-def test_containers_are_traversed_and_made_anew(tree: Any, get: Any) -> None:
+def test_containers_are_traversed_and_made_anew(mine: interop.Interop, tree: Any, get: Any) -> None:
     """A container comes back as a new one of its kind, around arrays that share their memory."""
     source = get(tree)
-    result = interop.convert_tree(tree, to="numpy")
+    result = mine.convert_tree(tree, to="numpy")
     assert type(result) is (np.ndarray if tree is source else type(tree))
     assert result is not tree
     _check(get(result))
-    assert get(result).ctypes.data == source.data_ptr()
+    assert get(result).ctypes.data == source.data.ctypes.data
     assert get(tree) is source
     if isinstance(tree, (dict, UserDict)):
         assert list(result) == list(tree), "in the order of the keys"
 
 
-def test_everything_but_arrays_passes_through() -> None:
+def test_everything_but_arrays_passes_through(mine: interop.Interop) -> None:
     """Numbers, strings, bytes, types and unknown objects come back as they are."""
     thing = object()
-    tree = {"a": 1, "b": "text", "c": b"bytes", "d": None, "e": thing, "f": np.float32, "g": {1, 2}}
-    result = interop.convert_tree({**tree, "torch": torch.float32, "z": torch.ones(1)}, to="numpy")
+    tree = {"a": 1, "b": "text", "c": b"bytes", "d": None, "e": thing, "f": np.float32, "h": {1, 2}}
+    tree["g"] = ones(1).dtype
+    result = mine.convert_tree({**tree, "z": ones(1)}, to="numpy")
     assert all(result[name] is tree[name] for name in tree)
-    assert result["torch"] is torch.float32
 
 
-def test_array_scalars_are_arrays() -> None:
+def test_array_scalars_are_arrays(mine: interop.Interop) -> None:
     """An array scalar is converted, as it would be outside of a tree."""
-    result = interop.convert_tree([np.float32(2), 2.0], to="torch")
-    assert (result[0].dtype, result[0].shape, result[0].item()) == (torch.float32, (), 2.0)
+    result = mine.convert_tree([np.float32(2), 2.0], to="library")
+    assert (str(result[0].dtype), result[0].shape) == ("library.float32", ())
+    assert float(result[0].data) == 2.0
     assert result[1] == 2.0
     assert isinstance(result[1], float)
 
 
-def test_an_attribute_of_a_state_dict_stays() -> None:
-    """The versions that torch keeps beside the tensors of a state dict are still there."""
-    state = torch.nn.BatchNorm1d(2).state_dict()
+def test_an_attribute_of_a_state_dict_stays(mine: interop.Interop) -> None:
+    """What is kept beside the items of an OrderedDict, as versions are, is still there."""
+    state: Any = OrderedDict(weight=ones(2), bias=ones(1), count=3)
+    state._metadata = {"version": 2}
     for _ in range(3):  # the later ones may take fast paths
-        result = interop.convert_tree(state, to="numpy")
+        result = mine.convert_tree(state, to="numpy")
         assert type(result) is OrderedDict
         assert result._metadata == state._metadata
         assert list(result) == list(state)
-        assert isinstance(state["weight"], torch.Tensor)
-    back = interop.convert_tree(result, to="torch")
-    torch.nn.BatchNorm1d(2).load_state_dict(back)
+        assert isinstance(state["weight"], Array)
 
 
 @pytest.mark.parametrize("copy", [None, True])
-def test_tied_weights_stay_tied(copy: bool | None) -> None:
-    """Tensors that a state dict makes of one weight become one copy, or views of its memory."""
-    model = torch.nn.ModuleDict({"a": torch.nn.Linear(3, 3), "b": torch.nn.Linear(3, 3)})
-    model["b"].weight = model["a"].weight
-    state = model.state_dict()
-    assert state["a.weight"] is not state["b.weight"]
+def test_tied_weights_stay_tied(mine: interop.Interop, copy: bool | None) -> None:
+    """Arrays that a state dict makes of one weight become one copy, or views of its memory."""
+    weight = np.ones((3, 3), "f4")
+    state = {"a": Array(weight), "b": Array(weight), "c": ones(3), "d": ones(3)}
     for _ in range(3):  # the later ones may take fast paths
-        result = interop.convert_tree(state, to="numpy", copy=copy)
-        first, second = result["a.weight"], result["b.weight"]
+        result = mine.convert_tree(state, to="numpy", copy=copy)
+        first, second = result["a"], result["b"]
         assert first.ctypes.data == second.ctypes.data
         assert (first is second) is (copy is True)
-        assert not np.shares_memory(result["a.bias"], result["b.bias"])
-        assert (first.ctypes.data == model["a"].weight.data_ptr()) is (copy is None)
+        assert not np.shares_memory(result["c"], result["d"])
+        assert (first.ctypes.data == weight.ctypes.data) is (copy is None)
 
 
 def test_tied_arrays_stay_tied_where_a_framework_copies() -> None:
-    """Of two views of one array JAX makes one copy, in the first call and in later ones."""
-    array = np.ones(4, "f4")
-    interop.convert(array, to="jax")
+    """Of two views of one array a framework of its own memory makes one copy, cold and warm."""
+    mine, array = interop.Interop(), np.ones(4, "f4")
+    mine.register(
+        Format("boxes", (f"{__name__}:Boxed",), Boxed.describe, {"float32"}),
+        Conversion("numpy", "boxes", Boxed, effects={"copy"}),
+    )
+    mine.convert(array, to="boxes")
     for _ in range(3):
-        result = interop.convert_tree({"b": array, "a": array[:]}, to="jax")
+        result = mine.convert_tree({"b": array, "a": array[:]}, to="boxes")
         assert result["a"] is result["b"]
 
 
-def test_named_tuples_that_check_their_fields_are_rebuilt() -> None:
-    """torch's packed sequences, which take tensors alone, come back with arrays in them."""
-    sequences = [torch.ones(2), torch.ones(1)]
-    packed = torch.nn.utils.rnn.pack_sequence(sequences)
-    result = interop.convert_tree({"h": packed}, to="numpy")["h"]
-    assert type(result) is type(packed)
-    assert result.data.ctypes.data == packed.data.data_ptr()
-    assert result.batch_sizes.tolist() == [2, 1]
-    assert result.sorted_indices is None
+class Boxed:
+    """An array in memory of its own."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array.copy()
+
+    def describe(self) -> interop.Spec:
+        return interop.plugin.make_spec("boxes", "float32", shape=self.array.shape)
+
+
+class Packed(Point):
+    """A named tuple that takes arrays of the library alone, as torch's packed sequences do."""
+
+    def __new__(cls, x: Any, y: Any = None) -> Any:
+        assert isinstance(x, Array)
+        return super().__new__(cls, x, y)
+
+
+def test_named_tuples_that_check_their_fields_are_rebuilt(mine: interop.Interop) -> None:
+    """A tuple whose constructor takes arrays of one library comes back with others in it."""
+    packed = Packed(ones(2))
+    result = mine.convert_tree({"h": packed}, to="numpy")["h"]
+    assert type(result) is Packed
+    assert result.x.ctypes.data == packed.x.data.ctypes.data
+    assert result.y is None
 
 
 def test_plain_containers_need_no_library(in_subprocess: Any) -> None:
@@ -223,12 +226,12 @@ def test_plain_containers_need_no_library(in_subprocess: Any) -> None:
     assert "[0. 2. 4.]" in printed
 
 
-def test_one_object_at_two_places_is_one_result() -> None:
+def test_one_object_at_two_places_is_one_result(mine: interop.Interop) -> None:
     """An array that occurs twice is converted once, whatever its layout."""
-    tensor = torch.arange(6.0).reshape(2, 3).t()
-    sparse = scipy.sparse.csr_array(np.eye(2))
-    first, second = interop.convert_tree(
-        [[tensor, sparse], (tensor, sparse)], to="numpy", copy=True
+    turned, codes = Array(np.ones((2, 3)).T), np.ones(2, "i1")
+    quantized = interop.QuantizedArray(codes, np.float32(2))
+    first, second = mine.convert_tree(
+        [[turned, quantized], (turned, quantized)], to="numpy", copy=True
     )
     assert first[0] is second[0]
     assert first[1] is second[1]
@@ -239,64 +242,48 @@ def test_views_that_differ_are_not_tied() -> None:
 
     So do two orders of the axes of one cube, of the same address, length, dtype and shape.
     """
-    base = torch.arange(16.0, dtype=torch.float32).reshape(4, 4)
-    cube = base.reshape(2, 2, 4)[..., ::2].contiguous()
-    views = [base, base.t(), base.reshape(2, 8), base.view(torch.int32), base[:2], base.T.flip(0)]
-    views += [cube.permute(2, 1, 0), cube.permute(1, 0, 2)]
+    base = np.arange(16, dtype="f4").reshape(4, 4)
+    cube = base.reshape(2, 2, 4)[..., ::2].copy()
+    views = [base, base.T, base.reshape(2, 8), base.view("i4"), base[:2], base.T[::-1]]
+    views += [cube.transpose(2, 1, 0), cube.transpose(1, 0, 2)]
     results = interop.convert_tree(views, to="numpy", copy=True)
     for view, result in zip(views, results, strict=True):
-        assert np.array_equal(result, view.numpy())
+        assert np.array_equal(result, view)
     assert len({id(result) for result in results}) == len(views)
 
 
-def test_values_with_different_results_are_not_tied() -> None:
-    """A tensor and its detached twin are tied only where the result has no history."""
-    weight = torch.ones(2, requires_grad=True)
-    unchanged, plain = interop.convert_tree([weight, weight.detach()], to="torch")
-    assert unchanged is weight
-    assert plain.requires_grad is False
-    tied = interop.convert_tree([weight, weight.detach()], to="numpy", copy=True)
+def test_values_with_different_results_are_not_tied(mine: interop.Interop) -> None:
+    """An array in a graph and its detached twin are tied only where the result has no history."""
+    weight = Array(np.ones(2), requires_grad=True)
+    twin = Array(weight.data)
+    unchanged, plain = mine.convert_tree([weight, twin], to="library")
+    assert (unchanged, plain) == (weight, twin)
+    tied = mine.convert_tree([weight, twin], to="numpy", copy=True)
     assert tied[0] is tied[1]
 
 
-@pytest.mark.parametrize("requires_grad", [False, True])
-def test_lazy_conjugates_are_not_tied_to_what_they_conjugate(requires_grad: bool) -> None:
-    """A lazy conjugate lies in the memory of its source and has other numbers, in a graph or not."""
-    z = torch.tensor([1 + 2j, 3 - 1j], requires_grad=requires_grad)
-    plain, conjugate, twin = interop.convert_tree([z, z.conj(), z.detach()], to="numpy", copy=True)
-    assert plain.tolist() == [1 + 2j, 3 - 1j]
-    assert conjugate.tolist() == [1 - 2j, 3 + 1j]
-    assert plain is twin
-
-
-def test_containers_without_arrays_are_new_containers_too() -> None:
+def test_containers_without_arrays_are_new_containers_too(mine: interop.Interop) -> None:
     """Nothing that is written into a container of the result shows in the tree, in any call."""
-    tree = {"x": torch.ones(2), "sizes": {"n": [1, 2]}, "none": []}
+    tree = {"x": ones(2), "sizes": {"n": [1, 2]}, "none": []}
     for _ in range(3):
-        result = interop.Interop().convert_tree(tree, to="numpy", copy=True)
+        result = mine.convert_tree(tree, to="numpy", copy=True)
         assert (result["sizes"], result["none"]) == (tree["sizes"], [])
         assert result["sizes"] is not tree["sizes"]
         assert result["sizes"]["n"] is not tree["sizes"]["n"]
         assert result["none"] is not tree["none"]
 
 
-def test_only_plain_arrays_are_tied() -> None:
-    """Sparse, quantized and labelled values are not tied, even if they share their memory."""
-    data, coords = np.ones(2), np.array([[0, 1]])
-    sparse_pair = [sparse.COO(coords, data, (3,), fill_value=fill) for fill in (0.0, 5.0)]
-    dense = interop.convert_tree(sparse_pair, to="numpy", copy=True)
-    assert [array.tolist() for array in dense] == [[1, 1, 0], [1, 1, 5]]
+def test_only_plain_arrays_are_tied(mine: interop.Interop) -> None:
+    """Quantized and labelled values are not tied, even if they share their memory."""
     codes = np.arange(4, dtype="i1").reshape(2, 2)
     scale = np.array([1.0, 10.0])
     quantized = [interop.QuantizedArray(codes, scale, axis=axis) for axis in (0, 1)]
     rows, columns = interop.convert_tree(quantized, to="numpy")
     assert rows.tolist() == [[0, 1], [20, 30]]
     assert columns.tolist() == [[0, 10], [2, 30]]
-    series = [pd.Series(data, index=[*names], copy=False) for names in ("ab", "cd")]
-    assert [list(s.index) for s in interop.convert_tree(series, to="pandas.series", copy=True)] == [
-        ["a", "b"],
-        ["c", "d"],
-    ]
+    lengths = [Quantity(scale, unit) for unit in ("m", "km")]
+    copies = mine.convert_tree(lengths, to="quantity", copy=True)
+    assert [copied.unit for copied in copies] == ["m", "km"]
 
 
 class Fleeting:
@@ -313,39 +300,41 @@ class Fleeting:
 
 
 @pytest.mark.parametrize("copy", [None, True])
-def test_arrays_that_lay_at_one_address_one_after_the_other_are_not_tied(copy: bool | None) -> None:
+def test_arrays_that_lay_at_one_address_one_after_the_other_are_not_tied(
+    mine: interop.Interop, copy: bool | None
+) -> None:
     """What producers export may be freed, and its address used again, before the next is asked."""
     tree = [Fleeting(number) for number in range(20)]
-    for to in ("numpy", "torch"):
-        results = interop.convert_tree(tree, to=to, copy=copy)
-        assert [float(result[0]) for result in results] == list(range(20))
+    for to in ("numpy", "library"):
+        results = mine.convert_tree(tree, to=to, copy=copy)
+        assert [float(mine.convert(x, to="numpy")[0]) for x in results] == list(range(20))
 
 
 def test_empty_arrays_are_not_tied() -> None:
     """Arrays without elements have no memory that could be the same."""
-    a, b = interop.convert_tree([torch.empty(0), torch.empty(0)], to="numpy", copy=True)
+    a, b = interop.convert_tree([np.empty(0), np.empty(0)], to="numpy", copy=True)
     assert a is not b
 
 
-def test_a_refusal_names_the_path() -> None:
+def test_a_refusal_names_the_path(mine: interop.Interop) -> None:
     """The message begins with the path of the leaf, and the error keeps it."""
     tree = {"model": {"layers": [0, 1, 2, {"weight": np.ma.array([1, 2], mask=[0, 1])}]}}
     with pytest.raises(RefusedError) as caught:
-        interop.convert_tree(tree, to="torch")
+        mine.convert_tree(tree, to="library")
     assert caught.value.where == "model/layers/3/weight"
     assert caught.value.effects == {"drop_mask"}
 
 
 @pytest.mark.parametrize("count", [2, 11])
-def test_all_refused_leaves_are_named_at_once(count: int) -> None:
+def test_all_refused_leaves_are_named_at_once(mine: interop.Interop, count: int) -> None:
     """One error, caught as any refusal, holds those of the first ten, each with its path."""
     tree = {
-        "weight": torch.ones(2),
+        "weight": ones(2),
         "x": {f"m{n}": np.ma.array([n, 2], mask=[0, 1]) for n in range(count - 1)},
         "y": np.ones(2, np.longdouble),
     }
     with pytest.raises(RefusedError) as caught:
-        interop.convert_tree(tree, to="torch", consume=True)
+        mine.convert_tree(tree, to="library", consume=True)
     error: Any = caught.value
     assert isinstance(error, RefusedLeavesError)
     assert isinstance(error, ExceptionGroup)
@@ -368,13 +357,6 @@ def test_all_refused_leaves_are_named_at_once(count: int) -> None:
     text = "".join(traceback.format_exception(error))
     assert all(f"{path}: cannot convert " in text for path in paths[:10])
     assert text.count("interop.py") == 0
-
-
-def test_tables_of_text_alone_are_named_at_once() -> None:
-    """A tree is refused if all its arrays are tables that cannot be converted: by the paths of all."""
-    table = pd.DataFrame({"a": ["x"], "b": [1]})
-    with pytest.raises(RefusedLeavesError):
-        interop.convert_tree([table, table.copy()], to="torch")
 
 
 def test_a_refusal_comes_before_the_first_conversion() -> None:
@@ -404,7 +386,7 @@ def test_a_failure_names_the_path_and_the_step() -> None:
 
 def test_whether_the_target_is_installed_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a large tree nor a second one asks for every leaf whether its target is there."""
-    instance, asked = interop.Interop(), []
+    instance, asked = with_library(), []
 
     def noted(format_: interop.Format) -> str:
         asked.append(format_.name)
@@ -412,7 +394,7 @@ def test_whether_the_target_is_installed_is_asked_once(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(_engine, "not_installed", noted)
     for _ in range(2):
-        tree = instance.convert_tree([torch.ones(n) for n in range(9)], "numpy", dtype="float64")
+        tree = instance.convert_tree([ones(n) for n in range(9)], "numpy", dtype="float64")
         assert [leaf.dtype for leaf in tree] == [np.float64] * 9
     assert asked == ["numpy"]
 
@@ -430,37 +412,37 @@ class Broken:
 
 
 @pytest.mark.parametrize("error", [KeyError("broken"), KeyboardInterrupt()])
-def test_a_failure_with_consume_loses_nothing(error: BaseException) -> None:
+def test_a_failure_with_consume_loses_nothing(mine: interop.Interop, error: BaseException) -> None:
     """Containers are filled again: with the results so far, and with the arrays that are left."""
     inner = deque([np.full(1, 2.0)], maxlen=4)
     last, broken = np.full(1, 5.0), Broken(error)
     listed = [inner, "text"]
     tree = {"a": np.ones(1), "b": listed, "c": (np.full(1, 3.0), {"e": broken}), "d": last}
     with pytest.raises((InteropError, KeyboardInterrupt)):
-        interop.convert_tree(tree, to="torch", dtype="float32", consume=True)
+        mine.convert_tree(tree, to="library", dtype="float32", consume=True)
     assert list(tree) == ["a", "b", "c", "d"]
     results = [tree["a"], inner[0], tree["c"][0]]
-    assert [result.dtype for result in results] == [torch.float32] * 3
-    assert [float(result) for result in results] == [1, 2, 3]
+    assert [result.data.dtype for result in results] == [np.float32] * 3
+    assert [float(result.data[0]) for result in results] == [1, 2, 3]
     assert tree["b"] is listed
     assert (listed, inner.maxlen) == ([inner, "text"], 4)
     assert tree["c"][1] == {"e": broken}
     assert tree["d"] is last
 
 
-def test_a_tree_that_is_too_deep_is_refused() -> None:
+def test_a_tree_that_is_too_deep_is_refused(mine: interop.Interop) -> None:
     """A list of 5,000 levels is refused by an error of interop's, as a list of numbers is."""
     for levels in (600, 700, 5000):
-        deep: Any = [torch.ones(1, requires_grad=True)]
+        deep: Any = [ones(1)]
         for _ in range(levels):
             deep = {"a": deep} if levels == 600 else [deep]
         top = deep.copy()
         for consume in (False, True):
             with pytest.raises(BadRequestError):
-                interop.convert_tree(deep, to="jax", consume=consume)
+                mine.convert_tree(deep, to="numpy", consume=consume)
             assert deep == top
         with pytest.raises(BadRequestError):
-            interop.accepts("jax")(len)(deep)
+            mine.accepts("numpy")(len)(deep)
 
 
 def test_a_missing_framework_is_named_although_plans_are_known() -> None:
@@ -481,26 +463,26 @@ def test_a_missing_framework_is_named_although_plans_are_known() -> None:
 def test_others_can_be_refused(leaf: object) -> None:
     """With others="refuse" a leaf that is no array is refused by its path, unless it is None."""
     with pytest.raises(UnknownValueError):
-        interop.convert_tree({"a": None, "b": [np.ones(1), leaf]}, to="torch", others="refuse")
-    assert interop.convert_tree([None, np.ones(1)], to="torch", others="refuse")[0] is None
+        interop.convert_tree({"a": None, "b": [np.ones(1), leaf]}, to="python", others="refuse")
+    assert interop.convert_tree([None, np.ones(1)], to="python", others="refuse")[0] is None
 
 
 def test_others_can_be_converted() -> None:
     """With others="convert" numbers become arrays without axes, and all the rest passes through."""
     tree = {"on": True, "n": 3, "rate": 0.5, "z": 1j, "list": [1, 2], "text": "a", "none": None}
-    result = interop.convert_tree(tree, to="torch", others="convert")
+    result = interop.convert_tree(tree, to="numpy", others="convert")
     dtypes = {name: result[name].dtype for name in ("on", "n", "rate", "z")}
     assert dtypes == {
-        "on": torch.bool,
-        "n": torch.int64,
-        "rate": torch.float32,
-        "z": torch.complex64,
+        "on": np.bool_,
+        "n": np.int64,
+        "rate": np.float64,
+        "z": np.complex128,
     }
     assert [result[name].shape for name in dtypes] == [()] * 4
     assert [result[name].item() for name in dtypes] == [True, 3, 0.5, 1j]
-    assert [type(leaf) for leaf in result["list"]] == [torch.Tensor] * 2
+    assert [type(leaf) for leaf in result["list"]] == [np.ndarray] * 2
     assert (result["text"], result["none"]) == ("a", None)
-    assert interop.convert_tree(tree, to="torch") == tree
+    assert interop.convert_tree(tree, to="numpy") == tree
     first, second = interop.convert_tree([tree["rate"]] * 2, to="numpy", others="convert")
     assert first is not second  # to write into one number changes no other
 
@@ -511,7 +493,7 @@ def test_converted_numbers_follow_the_dtype_of_their_kind() -> None:
     result = interop.convert_tree(tree, to="numpy", dtype="float32", others="convert")
     assert (result["rate"].dtype, result["n"].dtype) == (np.float32, np.int64)
     with pytest.raises(RefusedError, match=r"^n: "):
-        interop.convert_tree({"n": 2**80 + 1}, to="torch", others="convert")
+        interop.convert_tree({"n": 2**80 + 1}, to="numpy", others="convert")
 
 
 def test_a_tree_that_holds_itself_is_refused() -> None:
@@ -521,58 +503,17 @@ def test_a_tree_that_holds_itself_is_refused() -> None:
     for _ in range(2):
         with pytest.raises(BadRequestError):
             interop.convert_tree(tree, to="numpy")
-    inner = [torch.ones(1)]
-    first, second = interop.convert_tree([inner, inner], to="numpy")
+    inner = [np.ones(1)]
+    first, second = interop.convert_tree([inner, inner], to="numpy", copy=True)
     assert first[0] is second[0]
 
 
-def test_arrays_that_are_pytrees_are_arrays() -> None:
-    """A sparse JAX array is converted whole, although JAX calls it a pytree."""
-    from jax.experimental import sparse
-
-    value = sparse.BCOO.fromdense(jnp.eye(2))
-    (result,) = interop.convert_tree([value], to="numpy")
-    assert np.array_equal(result, np.eye(2))
-
-
-@pytest.mark.extra("transformers")
-def test_model_outputs_of_transformers() -> None:
-    """A ModelOutput keeps its class, its attributes and what it leaves out."""
-    from transformers.modeling_outputs import BaseModelOutput
-
-    output = BaseModelOutput(last_hidden_state=_tensor(), hidden_states=(_tensor(), _tensor()))
-    result = interop.convert_tree(output, to="numpy")
-    assert type(result) is BaseModelOutput
-    _check(result.last_hidden_state)
-    _check(result["last_hidden_state"])
-    _check(result.hidden_states[1])
-    assert result.attentions is None
-    assert list(result) == ["last_hidden_state", "hidden_states"]
-    assert isinstance(output.last_hidden_state, torch.Tensor)
-
-
-def test_types_registered_with_optree_are_traversed() -> None:
-    """A type that a user has registered with optree is traversed."""
-
-    class Pair:
-        def __init__(self, *items: Any) -> None:
-            self.items = items
-
-    everywhere = optree.registry.__GLOBAL_NAMESPACE
-    optree.register_pytree_node(
-        Pair, lambda p: (p.items, None), lambda _, items: Pair(*items), namespace=everywhere
-    )
-    result = interop.convert_tree([Pair(_tensor(), 1)], to="numpy")
-    _check(result[0].items[0])
-
-
-def test_keywords_are_those_of_convert() -> None:
+def test_keywords_are_those_of_convert(mine: interop.Interop) -> None:
     """dtype=, like= and copy= apply to every leaf."""
-    like = torch.ones(1)
-    result = interop.convert_tree({"a": np.ones(2)}, like=like, dtype="float16")
-    assert (type(result["a"]), result["a"].dtype) == (torch.Tensor, torch.float16)
+    result = mine.convert_tree({"a": np.ones(2)}, like=ones(1), dtype="float32")
+    assert (type(result["a"]), result["a"].data.dtype) == (Array, np.float32)
     with pytest.raises(RefusedError):
-        interop.convert_tree({"a": np.ones(2)}, to="torch", dtype="float16", copy=False)
+        mine.convert_tree({"a": np.ones(2)}, to="library", dtype="float32", copy=False)
 
 
 class Big:
@@ -618,7 +559,7 @@ def test_memory_stays_at_source_and_result(
 
 def test_progress_is_shown_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     """A bar of the bytes done is on standard error, and nothing is on standard output."""
-    interop.convert_tree([np.ones(2**18)] * 2, to="torch", copy=True, progress=True)
+    interop.convert_tree([np.ones(2**18)] * 2, to="numpy", copy=True, progress=True)
     shown = capsys.readouterr()
     assert "2.0/2.0 MiB" in shown.err.replace("2.1/2.1 MB", "2.0/2.0 MiB")
     assert shown.out == ""
@@ -655,21 +596,18 @@ def test_a_protocol_of_an_instance_counts_in_a_tree() -> None:
     assert np.shares_memory(result["leaf"][0], array)
 
 
-@pytest.mark.parametrize("to", marked(["numpy", "torch", "jax", "tensorflow"]))
-def test_a_dtype_is_for_the_arrays_of_its_kind(to: str) -> None:
+def test_a_dtype_is_for_the_arrays_of_its_kind(mine: interop.Interop) -> None:
     """Reals are cast to a real dtype; token ids, masks and complex numbers stay as they are."""
-    import scipy.sparse
-
     batch = {
-        "pixels": torch.ones(2),
-        "weights": scipy.sparse.coo_array(np.eye(2)),
-        "ids": torch.tensor([30522, 40001], dtype=torch.int32),
+        "pixels": ones(2),
+        "weights": interop.QuantizedArray(np.ones(2, "i1"), np.float32(2)),
+        "ids": np.array([30522, 40001], dtype="i4"),
         "mask": np.array([True, False]),
         "phase": np.array([1j], dtype="complex64"),
     }
     for _ in range(2):  # cold and warm
-        half = interop.convert_tree(batch, to=to, dtype="bf16")
-        dtypes = {name: interop.spec(x).dtype for name, x in half.items()}
+        half = mine.convert_tree(batch, to="numpy", dtype="bf16")
+        dtypes = {name: x.dtype.name for name, x in half.items()}
         assert dtypes == {
             "pixels": "bfloat16",
             "weights": "bfloat16",
@@ -677,31 +615,27 @@ def test_a_dtype_is_for_the_arrays_of_its_kind(to: str) -> None:
             "mask": "bool",
             "phase": "complex64",
         }
-        assert interop.convert(half["ids"], to="python") == [30522, 40001]
-        short = interop.convert_tree(batch, to=to, dtype=np.int16, allow=iter(["narrow"]))
-        assert [interop.spec(short[name]).dtype for name in ("pixels", "ids", "mask")] == [
-            "float32",
-            "int16",
-            "bool",
-        ]
+        assert half["ids"].tolist() == [30522, 40001]
+        short = mine.convert_tree(batch, to="numpy", dtype=np.int16, allow=iter(["narrow"]))
+        assert [short[name].dtype for name in ("pixels", "ids", "mask")] == ["f4", "i2", "?"]
         reals = {"ids": batch["ids"], "mask": batch["mask"]}
-        cast = interop.convert_tree(reals, to=to, dtype="float32", cast_all=True)
-        assert [interop.spec(x).dtype for x in cast.values()] == ["float32"] * 2
+        cast = mine.convert_tree(reals, to="numpy", dtype="float32", cast_all=True)
+        assert [x.dtype for x in cast.values()] == ["float32"] * 2
 
 
-def test_lists_of_numbers_become_arrays_if_asked() -> None:
+def test_lists_of_numbers_become_arrays_if_asked(mine: interop.Interop) -> None:
     """A list of numbers or of arrays is one array; lists of others and tuples are opened."""
     batch = {
         "ids": [[1, 2], [3, 4]],
         "mask": [[1, 1], [0]],
-        "parts": [torch.ones(2), torch.zeros(2)],
+        "parts": [ones(2), Array(np.zeros(2, "f4"))],
         "text": ["a", "b"],
         "mixed": [[1], "ab"],
         "rows": [{"x": [1.0]}],
         "pair": (1, [2]),
         "count": 3,
     }
-    result = interop.convert_tree(batch, to="numpy", lists="arrays", allow="pad")
+    result = mine.convert_tree(batch, to="numpy", lists="arrays", allow="pad")
     assert result["ids"].tolist() == batch["ids"]
     assert result["mask"].tolist() == [[1, 1], [0, 0]]
     assert result["parts"].tolist() == [[1, 1], [0, 0]]
@@ -712,25 +646,25 @@ def test_lists_of_numbers_become_arrays_if_asked() -> None:
     assert result["pair"][0] == 1
     assert result["pair"][1].tolist() == [2]
     assert result["count"] == 3
-    assert interop.convert_tree(batch["ids"], to="torch", lists="arrays").tolist() == batch["ids"]
-    opened = interop.convert_tree(batch, to="numpy")
+    assert mine.convert_tree(batch["ids"], to="numpy", lists="arrays").tolist() == batch["ids"]
+    opened = mine.convert_tree(batch, to="numpy")
     assert opened["ids"] == batch["ids"]
 
 
-@pytest.mark.parametrize("make", [list, np.array, torch.tensor], ids=["list", "numpy", "torch"])
+@pytest.mark.parametrize("make", [list, np.array, lambda row: Array(np.array(row))])
 def test_a_list_is_the_same_array_again(make: Any) -> None:
     """Later lists, which take a fast path, become what the first has become; one list is one array."""
-    mine = interop.Interop()
+    mine = with_library()
     for number in (1.0, 2.0, 3.0):
         rows = [make([number, 2.0]), make([3.0, 4.0])]
-        tree = {"a": rows, "b": [rows, "text"], "c": torch.ones(1), "d": [[1.0], "text"]}
+        tree = {"a": rows, "b": [rows, "text"], "c": ones(1), "d": [[1.0], "text"]}
         result = mine.convert_tree(tree, to="numpy", lists="arrays")
         assert result["a"].tolist() == [[number, 2], [3, 4]]
         assert result["b"][0] is result["a"]
         assert result["b"][1] == "text"
-        assert result["c"].ctypes.data == tree["c"].data_ptr()
+        assert result["c"].ctypes.data == tree["c"].data.ctypes.data
         assert result["d"][0].tolist() == [1]
-        rows[0][0] = 9
+        getattr(rows[0], "data", rows[0])[0] = 9
         assert result["a"][0, 0] == number
 
 
@@ -741,9 +675,9 @@ def test_a_list_that_is_no_array_is_refused_by_its_path() -> None:
         ([np.ones((1, 2)), np.ones((2, 1))], BadRequestError),
     ):
         with pytest.raises(error, match=r"^a/0: "):
-            interop.convert_tree({"a": (rows,)}, to="torch", lists="arrays")
+            interop.convert_tree({"a": (rows,)}, to="numpy", lists="arrays")
     with pytest.raises(BadRequestError):
-        interop.convert_tree({}, to="torch", lists="array")
+        interop.convert_tree({}, to="numpy", lists="array")
 
 
 def test_lists_are_filled_again_with_arrays_after_an_error() -> None:
@@ -757,5 +691,5 @@ def test_lists_are_filled_again_with_arrays_after_an_error() -> None:
 
     tree = {"a": [1, 2], "b": Fails()}
     with pytest.raises(InteropError):
-        interop.convert_tree(tree, to="torch", lists="arrays", consume=True)
+        interop.convert_tree(tree, to="numpy", lists="arrays", consume=True)
     assert tree["a"].tolist() == [1, 2]

@@ -16,9 +16,11 @@ __all__ = [
     "Shown",
     "TracedArray",
     "Vectors",
+    "arange",
     "astype",
     "from_dlpack",
     "isdtype",
+    "ones",
     "real",
     "reshape",
     "show",
@@ -31,6 +33,16 @@ complex64 = DTYPES["complex64"]
 def from_dlpack(x: Any) -> Array:
     """Return an array over a producer's memory."""
     return Array(np.from_dlpack(x))
+
+
+def ones(*shape: int, dtype: str = "float32") -> Array:
+    """Return an array of ones."""
+    return Array(np.ones(shape, dtype))
+
+
+def arange(stop: float) -> Array:
+    """Return the numbers from zero on, as float32."""
+    return Array(np.arange(stop, dtype="float32"))
 
 
 def show(array: np.ndarray[Any, Any]) -> Shown:
