@@ -103,7 +103,9 @@ def recorded(value: Any) -> str | None:
             if hasattr(item, "requires_grad") or isinstance(item, (list, tuple))
         )
         return next(filter(None, map(recorded, items)), None)
-    torch = sys.modules["torch"]
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor):  # the array of another library
+        return None
     if requires_grad and torch.is_grad_enabled():
         return "calls it under torch.no_grad()"
     if torch.autograd.forward_ad._current_level >= 0 and has_tangent(value):
