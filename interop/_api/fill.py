@@ -173,21 +173,25 @@ def _learn(converters: Converters, x: Value, spec: Spec, out: Value, out_spec: S
     tells_shape = getattr(out, "shape", None) == spec.shape
     if path is NotImplemented or key is None or not (target.memory and tells_shape):
         return
-    fill = partial(_fast_fill(path, target), set())
+    fill = partial(_fast_fill(path, target, tells_size=hasattr(out, "nbytes")), set())
     with converters.lock:
         fill = converters.keep(converters.fills, (kind, type(out)), fill, version)
         fill.args[0].add(key)
 
 
-def _fast_fill(path: Any, target: Format) -> Callable[[Set[object], Value, Value], bool]:
+def _fast_fill(
+    path: Any, target: Format, *, tells_size: bool
+) -> Callable[[Set[object], Value, Value], bool]:
     """Return a function that writes a value into an ``out=`` of a format by a fast path.
 
     It returns whether it has written. It writes only if both values have one of some keys, those
-    of plain values, and the same shape, and share no memory.
+    of plain values, and the same shape, and share no memory: where values do not tell their size
+    themselves, their format tells where they lie.
     """
     key_of, memory, write = target.fast_key, target.memory, target.fill
     assert key_of is not None and memory is not None and write is not None  # noqa: PT018
-    unwritable, address_of = target.advanced.unwritable, target.advanced.address
+    unwritable = target.advanced.unwritable
+    address_of = target.advanced.address if tells_size else None
     describe = None if target.devices == ("cpu",) else target.describe
 
     def fill(keys: Set[object], x: Value, out: Value) -> bool:

@@ -44,10 +44,12 @@ def interop_declarations() -> Iterable[Declaration]:
 
 
 def _key(x: Any) -> Any:
-    """Tell arrays apart that are converted alike; those in a graph or with gaps have no key."""
-    flags = x.data.flags
-    plain = not x.requires_grad and flags.c_contiguous and flags.writeable
-    return (x.data.dtype, x.data.ndim, x.data.nbytes.bit_length() >> 1) if plain else None
+    """Tell arrays apart that are converted alike."""
+    array, traced = x.data, x.requires_grad
+    if not array.flags.writeable or min(array.strides, default=1) <= 0:
+        return None
+    size = array.nbytes.bit_length() >> 1
+    return array.dtype, array.ndim, size, array.flags.c_contiguous, traced
 
 
 def _fill(out: Any, x: Any) -> None:

@@ -29,6 +29,9 @@ class Array:
         #: How often its capsule was asked for.
         self.exports = 0
 
+    def __repr__(self) -> str:
+        return f"Array({self.data!r})"
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes."""
