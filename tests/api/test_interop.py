@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import interop
 from interop import Cost, Interop
 from interop._model.spec import TRAITS, UNWRITABLE
 from interop.errors import BadRequestError, Declined
+from tests.kit.library import Array
+from tests.kit.library_plugin import with_library
 from tests.toys import Box, copy, toy, view
 
 
@@ -59,13 +60,13 @@ def _readonly() -> np.ndarray:
     return x
 
 
-def test_a_subclass_does_not_take_the_fast_path_of_its_base(loaded: Interop) -> None:
+def test_a_subclass_does_not_take_the_fast_path_of_its_base() -> None:
     """A masked array without a mask opens no fast path on which the next one's mask is lost."""
-    pytest.importorskip("torch")
+    mine = with_library()
     for _ in range(3):
-        assert loaded.convert(np.ma.array([1.0, 2.0]), to="torch").tolist() == [1.0, 2.0]
+        assert mine.convert(np.ma.array([1.0, 2.0]), to="library").data.tolist() == [1.0, 2.0]
     with pytest.raises(interop.errors.RefusedError):
-        loaded.convert(np.ma.array([1.0, 2.0], mask=[False, True]), to="torch")
+        mine.convert(np.ma.array([1.0, 2.0], mask=[False, True]), to="library")
 
 
 def test_a_converter_shows_its_request() -> None:
@@ -103,26 +104,23 @@ def test_nothing_is_held_after_a_conversion() -> None:
     assert alive() is None
 
 
-@pytest.mark.parametrize("wrap", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize("wrap", [np.asarray, Array])
 @pytest.mark.parametrize("side", [4, 1500])
 def test_out_may_overlap_the_value(side: int, wrap: Any) -> None:
     """Where a value shares memory with `out`, all of it is read before `out` is written, at any size."""
+    convert = with_library().convert
     array = np.arange(float(side * side)).reshape(side, side)
     expected = array.T.copy()
-    interop.convert(wrap(array).T, out=array)
+    convert(wrap(array.T), out=array)
     np.testing.assert_array_equal(array, expected)
     line = np.arange(float(side * side))
     expected = line[:-1].copy()
-    interop.convert(wrap(line)[:-1], out=line[1:])
+    convert(wrap(line[:-1]), out=line[1:])
     np.testing.assert_array_equal(line[1:], expected)
     line = np.arange(float(side * side))
     expected = line[::-1].copy()
-    interop.convert(line[::-1], out=wrap(line))
+    convert(line[::-1], out=wrap(line))
     np.testing.assert_array_equal(line, expected)
-    pair = np.arange(side * side) + 1j
-    expected = pair.conj()
-    interop.convert(wrap(pair).conj(), out=pair)
-    np.testing.assert_array_equal(pair, expected)
 
 
 @pytest.mark.parametrize("trait", sorted(UNWRITABLE))

@@ -98,12 +98,12 @@ def test_a_spec_shows_the_fields_that_say_something() -> None:
 def test_a_notebook_shows_what_a_text_says() -> None:
     """A trace is the table of its text, and an explanation keeps its lines."""
     with interop.trace() as receipts:
-        interop.convert(np.ones((2, 2)), to="scipy.csr")
+        interop.convert(np.ones((2, 2)), to="python", dtype="float32")
     heading, *rows = _Table(receipts._repr_html_()).rows
     text = str(receipts).splitlines()
     assert " ".join(heading).split() == text[0].split()
     assert [" ".join(row).split() for row in rows] == [line.split() for line in text[1:]]
-    explained = interop.plan(np.ones((2, 2)), to="scipy.csr").explain()
+    explained = interop.plan(np.ones((2, 2)), to="python", dtype="float32").explain()
     html: Any = explained
     assert html._repr_html_() == f"<pre>{escape(explained)}</pre>"
     assert "\n" in explained

@@ -109,3 +109,43 @@ def test_under_a_limit_of_the_system_all_that_does_not_fit_is_told_so(kind: str)
     raised = json.loads(result.stdout)
     assert len(raised) >= 10
     assert {name: kind for name, kind in raised.items() if kind != "DoesNotFitError"} == {}
+
+
+#: Converts a tree of arrays twice, without and with `consume`; prints peaks over the tree's bytes.
+TREE_PROGRAM = """
+    import json
+    import numpy as np
+    import interop
+
+    def status(key):
+        lines = open("/proc/self/status").read().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
+
+    leaf, count = 2**26, 6
+
+    def peak(**keywords):
+        before = status("VmRSS")
+        tree = {"layers": [np.ones(leaf // 4, 'f4') for _ in range(count)]}
+        open("/proc/self/clear_refs", "w").write("5")
+        result = interop.convert_tree(tree, to="numpy", copy=True, **keywords)
+        assert [array.sum() for array in result["layers"]] == [leaf // 4] * count
+        return (status("VmHWM") - before) / (leaf * count)
+
+    interop.convert(np.ones(2**20), to="numpy", copy=True)
+    print(json.dumps([peak(), peak(consume=True)]))
+"""
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="only Linux resets the peak of memory"
+)
+def test_a_consumed_tree_takes_its_own_memory_and_a_leaf(
+    in_subprocess: Callable[[str], str],
+) -> None:
+    """With `consume` a tree that is copied takes a leaf beside its own bytes, and not twice those.
+
+    So a tree of half the memory has room, and some to spare.
+    """
+    kept, consumed = json.loads(in_subprocess(TREE_PROGRAM))
+    assert 1.9 < kept < 2.15
+    assert 1.05 < consumed < 1.3

@@ -124,16 +124,3 @@ def test_values_and_plugins_that_panic_are_named(
     monkeypatch.syspath_prepend(tmp_path)
     (plugin,) = (p for p in Interop().plugins() if p.name == "panicking")
     assert (plugin.state, plugin.reason) == ("failed", "PanicException: no")
-
-
-def test_an_index_of_a_dictionary_that_is_wrong_is_an_error() -> None:
-    """Polars panics at it; what arrives is a ConversionError, as of any other step that fails."""
-    pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
-    index = pa.array([0, 99], "int32")
-    wrong = pa.DictionaryArray.from_arrays(index, ["a", "b"], safe=False)
-    table = pa.table({"text": wrong})
-    table.validate()
-    with pytest.raises(pa.ArrowInvalid):
-        table.validate(full=True)
-    with pytest.raises(ConversionError):
-        interop.convert(table, to=pl.DataFrame)

@@ -1,4 +1,4 @@
-"""The end of a process: conversions from handlers at exit, and memory that outlives it."""
+"""The end of a process: conversions from handlers at exit."""
 
 from __future__ import annotations
 
@@ -45,28 +45,3 @@ def test_a_conversion_at_exit_does_not_crash(in_subprocess: Callable[..., str], 
     assert lines[0] == "atexit right"
     assert lines[1].startswith(("__del__ right", "__del__ refused"))
     assert len(lines) == 2
-
-
-@pytest.mark.parametrize("warm", [False, True])
-def test_shared_memory_outlives_the_end(in_subprocess: Callable[..., str], warm: bool) -> None:
-    """Views that are released while the interpreter ends, in whatever order, free nothing twice."""
-    program = f"""
-        import gc
-        import numpy as np
-        import torch
-        import interop
-        tensor = torch.arange(6.0).reshape(2, 3)
-        array = interop.convert(tensor, to="numpy")
-        class Keeper:
-            pass
-        keeper = Keeper()
-        keeper.self, keeper.views = keeper, [interop.convert(array, to="torch") for _ in range(99)]
-        keeper.capsule = tensor.__dlpack__()
-        keeper.back = interop.convert(keeper.views[3], to="numpy", copy=False)
-        del tensor
-        if {warm}:
-            del keeper
-            gc.collect()
-        print(array.sum())
-    """
-    assert in_subprocess(program) == "15.0\n"

@@ -388,3 +388,28 @@ def test_a_warm_conversion_checks_as_a_cold_one_does(target):
 
 if __name__ == "__main__":
     sys.stdout.write(json.dumps(offer_when_warm(sys.argv[1])))
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_shared_memory_outlives_the_end(in_fork, warm):
+    """Views that are released while the interpreter ends, in whatever order, free nothing twice."""
+    program = f"""
+        import gc
+        import numpy as np
+        import torch
+        import interop
+        tensor = torch.arange(6.0).reshape(2, 3)
+        array = interop.convert(tensor, to="numpy")
+        class Keeper:
+            pass
+        keeper = Keeper()
+        keeper.self, keeper.views = keeper, [interop.convert(array, to="torch") for _ in range(99)]
+        keeper.capsule = tensor.__dlpack__()
+        keeper.back = interop.convert(keeper.views[3], to="numpy", copy=False)
+        del tensor
+        if {warm}:
+            del keeper
+            gc.collect()
+        print(array.sum())
+    """
+    assert in_fork(program) == "15.0\n"

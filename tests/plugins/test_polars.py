@@ -6,10 +6,11 @@ import inspect
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import interop
-from interop.errors import RefusedError
+from interop.errors import ConversionError, RefusedError
 from tests.cases import together
 
 HAS_HEIGHT = "height" in inspect.signature(pl.DataFrame).parameters
@@ -111,3 +112,15 @@ def test_casts_of_frames_leave_columns_of_arrays_as_they_are():
     )
     assert frame.schema == {"rows": rows.dtype, "k": pl.Float32}
     assert frame["rows"].to_list() == [[1, None], None]
+
+
+def test_an_index_of_a_dictionary_that_is_wrong_is_an_error() -> None:
+    """Polars panics at it; what arrives is a ConversionError, as of any other step that fails."""
+    index = pa.array([0, 99], "int32")
+    wrong = pa.DictionaryArray.from_arrays(index, ["a", "b"], safe=False)
+    table = pa.table({"text": wrong})
+    table.validate()
+    with pytest.raises(pa.ArrowInvalid):
+        table.validate(full=True)
+    with pytest.raises(ConversionError):
+        interop.convert(table, to=pl.DataFrame)

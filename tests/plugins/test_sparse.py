@@ -367,3 +367,12 @@ def test_a_value_of_no_axes(library, numbers, target, dtype):
     result = interop.convert(value, to=target, dtype=dtype)
     assert interop.spec(result).shape == ()
     assert interop.convert(result, to="numpy") == sum(numbers)
+
+
+def test_a_cast_is_forbidden_by_name_as_a_dense_one_is():
+    """The values of a sparse array are not narrowed against forbid=; its indices may be."""
+    matrix = sp.csr_array(np.eye(3))
+    with pytest.raises(RefusedError):
+        interop.convert(matrix, to="torch.sparse_csr", dtype="float32", forbid="narrow")
+    result = interop.convert(matrix, to="torch.sparse_csr", forbid="narrow")
+    assert result.values().tolist() == [1.0] * 3

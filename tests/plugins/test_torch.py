@@ -1449,7 +1449,7 @@ def test_sparse_tensors_that_torch_cannot_compute_with(
     bits = np.arange(256, dtype=f"u{width}").reshape(16, 16)
     bits[bits == 3] = np.iinfo(bits.dtype).max
     tensor = torch.from_numpy(bits).view(getattr(torch, dtype))
-    value = interop.convert(tensor, to=f"torch.{layout}")
+    value = interop.convert(tensor, to=getattr(torch, layout))  # a layout names its format
     assert (value.dtype, value.layout) == (tensor.dtype, getattr(torch, layout))
     changed = interop.convert(value, to=f"torch.{target}")
     assert (changed.dtype, changed.layout) == (tensor.dtype, getattr(torch, target))

@@ -294,3 +294,18 @@ def test_the_wrapped_format_decides_which_casts_follow(to: str) -> None:
     assert [step.after.format for step in route.steps] == ["numpy", "numpy", to]
     result = interop.convert(value, to=to, dtype="int4")
     assert (result.dtype.name, result.values.astype(int).tolist()) == ("int4", [[3, 0]])
+
+
+def test_a_lazy_value_leaves_one_receipt() -> None:
+    """A chunked array that is cast, and labelled sparse values, leave one receipt each."""
+    matrix = labelled(xr.DataArray, sparse.COO.from_numpy(np.eye(2)))
+    with interop.trace() as receipts:
+        interop.convert(np.arange(4.0), to="dask", dtype="float32")
+        interop.convert(da.arange(4, chunks=2), to="torch", dtype="float32")
+        interop.convert(matrix, to="numpy")
+        interop.convert(matrix, to="xarray", dtype="float32")
+    assert [receipt.source.format for receipt in receipts] == [
+        "numpy",
+        "dask",
+        *["xarray.dataarray"] * 2,
+    ]

@@ -13,6 +13,7 @@ import pytest
 import interop
 from interop._request.policy import Policy, block, current_policy
 from interop.errors import RefusedError
+from tests.kit.library_plugin import with_library
 
 
 def test_a_block_closes_those_that_were_opened_inside() -> None:
@@ -36,7 +37,7 @@ def test_a_block_that_an_interruption_leaves_open_ends_with_the_one_around_it() 
         interop.policy(allow="drop_mask").__enter__()
         assert "drop_mask" in current_policy().permitted
     with pytest.raises(RefusedError):
-        interop.convert(masked, to="torch")
+        with_library().convert(masked, to="library")
 
 
 def under_a_policy() -> Generator[int]:

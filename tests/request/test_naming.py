@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import interop
 from interop._model.dtype import SPELLINGS
@@ -25,15 +24,12 @@ ARRAY = np.arange(4.0).reshape(2, 2)
         ("list", "python"),
         ("np.", None),
         ("tf.sparse", "tensorflow.sparse"),
-        (torch.sparse_csr, "torch.sparse_csr"),
-        (torch.sparse_coo, "torch.sparse_coo"),
-        (torch.strided, "torch"),
         (np.linalg, "numpy"),
     ],
     ids=str,
 )
-def test_nicknames_and_layouts_name_formats(to: Any, format_: str | None) -> None:
-    """Nicknames of frameworks, their modules and their layout objects are taken for formats."""
+def test_nicknames_and_modules_name_formats(to: Any, format_: str | None) -> None:
+    """Nicknames of frameworks and their modules are taken for formats."""
     if format_ is None:
         with pytest.raises(UnknownTargetError):
             interop.plan(ARRAY, to=to)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import interop
 from interop import Interop
@@ -19,6 +18,8 @@ from interop._request.policy import Policy
 from interop._request.request import Request, resolved
 from interop.errors import BadRequestError, RefusedError, UnknownTargetError
 from tests.cases import together
+from tests.kit import library
+from tests.kit.library_plugin import with_library
 from tests.toys import Box, copy, toy, view
 
 #: What only compares equal to True or False.
@@ -104,11 +105,11 @@ def test_allow_and_forbid_refuse_unknown_effects(call: str, odd: Any) -> None:
 def test_stream_refuses_what_is_not_a_stream(odd: Any) -> None:
     """A stream is a number or a framework's object, also where no step of the route takes one."""
     for call in (
-        lambda: interop.convert(np.ones(1), to="torch", stream=odd),
+        lambda: interop.convert(np.ones(1), to="python", stream=odd),
         lambda: interop.convert(np.ones(1), out=np.ones(1), stream=odd),
-        lambda: interop.converter("torch", stream=odd),
-        lambda: interop.plan(np.ones(1), to="torch", stream=odd),
-        lambda: interop.convert_tree([np.ones(1)], to="torch", stream=odd),
+        lambda: interop.converter("python", stream=odd),
+        lambda: interop.plan(np.ones(1), to="python", stream=odd),
+        lambda: interop.convert_tree([np.ones(1)], to="python", stream=odd),
     ):
         with pytest.raises(BadRequestError):
             call()
@@ -219,8 +220,8 @@ def test_targets_are_named_in_many_ways(empty: Interop) -> None:
 def test_a_namespace_of_the_array_standard_stands_for_its_arrays() -> None:
     """A library's namespace that another has wrapped is a target, as the library's own module is."""
     wrapped = ModuleType("compat.toys")
-    vars(wrapped).update(__array_namespace_info__=None, empty=torch.empty)
-    assert interop.plan([1.0], to=wrapped).result.format == "torch"
+    vars(wrapped).update(__array_namespace_info__=None, empty=library.ones)
+    assert with_library().plan([1.0], to=wrapped).result.format == "library"
     vars(wrapped).update(empty=np.empty)
     assert Interop().plan([1.0], to=wrapped).result.format == "numpy"
     vars(wrapped).update(empty=Once)
