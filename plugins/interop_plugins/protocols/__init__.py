@@ -52,7 +52,7 @@ from .interfaces import (
 )
 from .methods import array_in, describe_array, from_array, has_labels, is_asked_first
 from .offers import offer
-from .samples import Answer, ArrowArray, buffer_with_gaps, masked_interface
+from .samples import Answer, ArrowArray, Interface, buffer_with_gaps, masked_interface
 
 if TYPE_CHECKING:
     from typing import Any
@@ -93,7 +93,7 @@ def _interfaces() -> Iterable[Format]:
             types=("interop_plugins.protocols.interfaces:Offer",),
             memory=interface_memory,
             wrapper=Wrapper(offer_of, 2e-6, first=is_unread),
-            samples=Samples(variants={"masked": masked_interface}),
+            samples=Samples(make=Interface, source="numpy", variants={"masked": masked_interface}),
             labels=_LABELS,
         ),
     ]

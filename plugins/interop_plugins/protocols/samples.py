@@ -25,6 +25,17 @@ class Answer:
         return self._array.copy() if copy else self._array
 
 
+class Interface:
+    """A value that shows the memory of another by ``__array_interface__`` alone."""
+
+    def __init__(self, value: Foreign, **changes: Any) -> None:
+        self._value, self._changes = value, changes
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return {**self._value.__array_interface__, **self._changes}
+
+
 class ArrowArray:
     """A value of a library that exports its array by Arrow's interface, and in no other way."""
 
@@ -47,8 +58,6 @@ def buffer_with_gaps(view: memoryview) -> memoryview:
     return wide.cast(code)[::2]  # type: ignore[call-overload, no-any-return]
 
 
-def masked_interface(value: Foreign) -> Foreign:
+def masked_interface(value: Foreign) -> Interface:
     """Return a value that shows the memory of another, and says that some of it is masked."""
-    entries = {**value.__array_interface__, "mask": value}
-    attributes = {"__array_interface__": property(lambda self: entries), "owner": value}
-    return type("MaskedInterface", (), attributes)()
+    return Interface(value, mask=value)
