@@ -281,7 +281,9 @@ class Search:
         if "noncontiguous" in lost or (step.writes and "uncoalesced" in lost):
             return True
         layout_of = self._graph.layout_of
-        return {layout_of[step.before.format], layout_of[step.after.format]} == LINES.keys()
+        layouts = layout_of[step.before.format], layout_of[step.after.format]
+        # What is coalesced lies row by row.
+        return {*layouts} == LINES.keys() or layouts == ("coo", "csc")
 
     def _must_write(self, state: State) -> bool:
         """Return whether bytes must still be written."""

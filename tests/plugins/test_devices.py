@@ -4,7 +4,7 @@ A source is written as ``format@device@dtype trait …`` (float32 if no dtype is
 ``target keyword=value …``, and a route as its steps: what each does, where its result is, its dtype
 if that is another, and after the last step the traits of the result. Of steps that do nothing but
 look at the same memory in another way none is written, unless there are no others: which of them a
-route takes follows from what is imported.
+route takes follows from what is imported. Sparse values have 10,000 elements and indices of 32 bits.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import interop
 from interop import Conversion, Cost, Format, Interop, Plan, Spec
 from interop.errors import RefusedError
 from interop.plugin import Result, make_spec
+from tests.cases import together
 
 NUMBERS = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -26,12 +28,19 @@ NUMBERS = [
 FLOAT8 = [f"float8_{name}" for name in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")]
 
 
-def source(text: str, dtype: str = "float32") -> Spec:
+SPARSE = ["bool", "float32", "float64", "complex64", "complex128"]
+
+
+def source(text: str, dtype: str = "float32", index: str = "int32") -> Spec:
     """Return the spec of a value, as the table writes it."""
     place, *traits = text.split()
     name, device, *dtypes = place.split("@")
     dtype = dtypes[0] if dtypes else dtype
-    return make_spec(name, dtype, device=device, shape=(4096, 4096), traits=frozenset(traits))
+    spec = make_spec(name, dtype, device=device, shape=(4096, 4096), traits=frozenset(traits))
+    if name.endswith(("csr", "csc", "coo", "dia")) and not name.startswith("dask"):
+        nbytes = 10_000 * (np.dtype(dtype).itemsize + np.dtype(index).itemsize)
+        return spec._replace(nbytes=nbytes, nnz=10_000, index_dtype=index)
+    return spec._replace(code_dtype="int8") if name.endswith("quantized") else spec
 
 
 def planned(value: Spec, request: str) -> Plan:
@@ -169,6 +178,45 @@ ROUTES += [
         ("dlpack@oneapi:0 immutable", name, "view oneapi:0 +readonly"),
     )
 ]
+ROUTES += [
+    # sparse: components are shared and cross; what is made dense is so on its device, where it can
+    *(
+        row
+        for layout in ("csr", "csc", "coo")
+        for row in (
+            (f"cupy.{layout}@cuda:0", f"scipy.{layout}", "transfer cpu"),
+            (f"torch.sparse_{layout}@cuda:0", f"scipy.{layout}", "transfer cpu"),
+            (f"scipy.{layout}@cpu", f"cupy.{layout} device=cuda", "transfer cuda"),
+            (f"cupy.{layout}@cuda:0", "cupy", "densify cuda:0"),
+            (f"cupy.{layout}@cuda:0 uncoalesced", "cupy", "densify cuda:0"),
+            ("cupy@cuda:0", f"cupy.{layout}", "copy cuda:0"),
+        )
+    ),
+    ("scipy.csr@cpu", "torch.sparse_csr device=cuda", "transfer cuda"),
+    # torch stacks indices, in 64 bits
+    ("scipy.coo@cpu", "torch.sparse_coo device=cuda", "copy cpu, transfer cuda"),
+    ("cupy.csr@cuda:0 uncoalesced", "torch.sparse_csr", "copy cuda:0"),
+    ("cupy.csr@cuda:0 uncoalesced", "scipy.csr", "transfer cpu +uncoalesced"),
+    # integers, which cupyx does not hold, become the narrowest floats that hold them all
+    ("torch.sparse_csr@cuda:0@int32", "cupy.csr", "copy cuda:0 float64"),
+    # layouts, each in one step where its library has one
+    ("cupy.csr@cuda:0", "cupy.csr", ""),
+    *(
+        (f"cupy.{one}@cuda:0", f"cupy.{other}", "copy cuda:0")
+        for one, other in map(
+            str.split,
+            ("csr csc", "csr coo", "csc csr", "coo csr", "coo csc", "dia csr", "dia csc"),
+        )
+    ),
+    ("cupy.csc@cuda:0", "cupy.coo", "copy cuda:0 +uncoalesced"),
+    ("cupy.dia@cuda:0", "cupy.coo", "copy cuda:0, copy cuda:0 +uncoalesced"),
+    ("scipy.csr@cpu", "scipy.csc", "copy cpu"),
+    ("torch.sparse_csr@cpu", "torch.sparse_csc", "copy cpu"),
+    # quantized
+    ("torch.quantized@cuda:0", "quantized.cupy", "view cuda:0"),
+    ("torch.quantized@cuda:0", "quantized.torch", "view cuda:0"),
+    ("torch.quantized@cuda:0", "cupy", "dequantize cuda:0"),
+]
 #: What lies in the order that is asked for stays as it is, and all else is copied on its device.
 TURNED = "+fortran +noncontiguous"
 ROUTES += [
@@ -206,7 +254,8 @@ def test_routes_across_devices_take_the_fewest_and_cheapest_steps(
     plan = planned(source(value), request_)
     assert written(plan) == route
     assert plan.result.format == request_.split(maxsplit=1)[0]
-    assert plan.zero_copy == all(word not in route for word in ("copy", "transfer", "materialize"))
+    writes = ("copy", "transfer", "materialize", "densify", "dequantize")
+    assert plan.zero_copy == all(word not in route for word in writes)
     assert plan.aliases or not plan.zero_copy
 
 
@@ -244,6 +293,35 @@ def test_every_dtype_is_shared_or_crosses_as_it_is_in_one_step(
     for dtype in dtypes:
         plan = planned(source(place, dtype), target)
         assert (written(plan), plan.result.dtype) == (route, dtype)
+
+
+@together("index", ["int32", "int64"])
+@together(
+    "source_, target",
+    [
+        *(
+            pair
+            for layout in ("csr", "csc")
+            for pair in (
+                (f"torch.sparse_{layout}", f"cupy.{layout}"),
+                (f"cupy.{layout}", f"torch.sparse_{layout}"),
+            )
+        ),
+        ("torch.sparse_coo", "cupy.coo"),
+    ],
+)
+def test_sparse_arrays_share_all_components_with_torch(
+    source_: str, target: str, index: str
+) -> None:
+    """Values and indices are shared as they are, of any dtype; only torch stacks those of a COO."""
+    if (target, index) == ("cupy.coo", "int32"):  # torch has none
+        return
+    for dtype in SPARSE:
+        plan = planned(source(f"{source_}@cuda:0", dtype, index), target)
+        assert (written(plan), plan.zero_copy, plan.aliases) == ("view cuda:0", True, True)
+        assert (plan.result.dtype, plan.result.index_dtype) == (dtype, index)
+    stacked = planned(source("cupy.coo@cuda:0", "float32", "int64"), "torch.sparse_coo")
+    assert (written(stacked), stacked.aliases) == ("copy cuda:0", True)
 
 
 def test_torch_reaches_tensorflow_on_the_host_and_back_if_permitted() -> None:
