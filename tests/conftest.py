@@ -5,14 +5,13 @@ from __future__ import annotations
 import gc
 import json
 import os
-import re
 import select
 import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,13 +42,6 @@ CORE = [
 ]
 
 
-#: What tests of the core use beside NumPy. The group `core` has none of it.
-FRAMEWORKS = (
-    *("torch", "jax", "pandas", "scipy", "pyarrow", "polars", "dask", "array_api_strict"),
-    *("cloudpickle", "hatchling"),
-)
-
-
 def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
@@ -57,48 +49,13 @@ def _is_installed(module: str) -> bool:
         return False
 
 
-MISSING = [name for name in FRAMEWORKS if not _is_installed(name)]
-
-
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Spare `-m core` the files outside of the core, and those that import what is missing."""
+    """Spare `-m core` the files outside of the core, which import frameworks."""
     if config.option.markexpr != "core" or collection_path.suffix != ".py":
         return None
     # Of the refusals, each section says which modules it needs.
     core = collection_path.parent in CORE or collection_path.name == "test_refusals.py"
-    return None if core and not _imports_missing(collection_path) else True
-
-
-def _imports_missing(path: Path) -> bool:
-    imported = re.findall(r"^(?:import|from) (\w+)", path.read_text("utf-8"), re.MULTILINE)
-    return any(name in MISSING for name in imported)
-
-
-def pytest_report_header(config: pytest.Config) -> str | None:
-    """Say which tests of the core are left out, so that nobody takes the rest for all."""
-    if config.option.markexpr != "core" or not MISSING:
-        return None
-    files = [path for folder in CORE for path in folder.glob("test_*.py")]
-    count = sum(map(_imports_missing, files))
-    return f"left out: {count} files of {len(files)}, and tests that need {', '.join(MISSING)}"
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Skip a test of `-m core` that has failed because something is missing, as it says itself."""
-    report = yield
-    if report.failed and item.config.option.markexpr == "core":
-        for name in MISSING:
-            if re.search(
-                rf"No module named '{name}|\b{name}\W+(which )?is not installed",
-                report.longreprtext,
-            ):
-                report.outcome = "skipped"
-                report.longrepr = (str(item.path), 0, f"Skipped: {name} is not installed")
-                break
-    return report
+    return None if core else True
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
