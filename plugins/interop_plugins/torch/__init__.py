@@ -206,7 +206,7 @@ def _formats() -> Iterable[Format]:
         dtypes=DTYPE_NAMES,
         carries=_CARRIES | {"traced", "subclass"},
         exports={"dlpack": DTYPE_NAMES},
-        unary=(*_dense_steps(), *_steps_of_subclasses(), *_host_casts(), *_lazy_casts()),
+        unary=(*_dense_steps(), *_steps_of_subclasses(), *_host_casts()),
         limits=Limits(unsupported={"mps": _NOT_ON_MPS}, refusal_hints=_DENSE_HINTS),
         fill=dense.fill,
         advanced=Advanced(
@@ -228,7 +228,7 @@ def _formats() -> Iterable[Format]:
         "mkldnn",
         dtypes=frozenset({"float32", "bfloat16", "float16", "int8", "uint8"}),
         ndims=_ROWS,
-        samples=Samples(make=samples.mkldnn),
+        samples=Samples(make=methodcaller("to_mkldnn")),
     )
     yield _layout_format(
         "packed",
@@ -236,7 +236,7 @@ def _formats() -> Iterable[Format]:
         dtypes=frozenset({"float4_e2m1fn"}),
         carries=_VIEWABLE,
         ndims=_ROWS,
-        unary=tuple(_moves(_LAYOUT)),
+        unary=tuple(_moves(takes=_LAYOUT)),
         samples=Samples(make=packed.pack, source="numpy"),
     )
     yield _format(
@@ -309,27 +309,15 @@ def _jagged_format() -> Format:
 def _sparse_format(layout: str) -> Format:
     coo = layout == "sparse_coo"
     roles = {"values": "dtype", "indices": "index_dtype"}
+    make = partial(Components, layout.removeprefix("sparse_"), "torch")
     if coo:
-        components = Components(
-            layout="coo",
-            format="torch",
-            roles=roles,
-            unpack_keeps=_UNCOALESCED,
-            unpack=sparse.unpack_coo,
-            pack=sparse.pack_coo,
-            pack_copies=frozenset({"indices"}),
-        )
+        components = make(roles, sparse.unpack_coo, sparse.pack_coo, unpack_keeps=_UNCOALESCED)
+        components = components._replace(pack_copies=frozenset({"indices"}))
     else:
-        components = Components(
-            layout=layout.removeprefix("sparse_"),
-            format="torch",
-            roles={**roles, "pointers": "index_dtype"},
-            unpack=sparse.unpack_compressed,
-            fast_unpack=None
-            if layout in _BLOCKS
-            else partial(sparse.fast_unpack_compressed, f"torch.{layout}"),
-            pack=partial(sparse.pack_compressed, layout),
-        )
+        roles, pack = {**roles, "pointers": "index_dtype"}, partial(sparse.pack_compressed, layout)
+        fast = partial(sparse.fast_unpack_compressed, f"torch.{layout}")
+        components = make(roles, sparse.unpack_compressed, pack)
+        components = components._replace(fast_unpack=None if layout in _BLOCKS else fast)
     return _layout_format(
         layout,
         dtypes=_STORABLE,
@@ -375,7 +363,7 @@ def _dense_steps() -> Iterable[Conversion]:
     for step in (*_copies(), *_resolutions()):
         yield step._replace(devices=CPU)
         yield step._replace(devices=_ACCELERATORS, cost=_THERE, across=None)
-    yield from _moves(_LAYOUT | _GRAD, dense.move_into, dense.move_all)
+    yield from _moves(takes=_LAYOUT | _GRAD, into=dense.move_into, batch=dense.move_all)
     yield Move(
         dense.lock_pages,
         _PAGE_LOCKED,
@@ -383,13 +371,8 @@ def _dense_steps() -> Iterable[Conversion]:
         devices=CPU | _CUDA,
         cost=_LOCKED,
     )
-    cast = partial(
-        Cast, dense.cast, devices=_ACCELERATORS, takes=_ALIGNED, drops=_LAZY, cost=_THERE
-    )
-    yield cast(dtypes=_REAL, to=DTYPE_NAMES - WHOLE, name="cast_there")
-    # Integers and bools have no gradients.
-    yield cast(dtypes=_REAL, to=WHOLE, takes=_ALIGNED - _GRAD, name="cast_whole_there")
-    yield cast(dtypes=_COMPLEX, to=_COMPLEX, name="cast_complex_there")
+    there: dict[str, Any] = {"devices": _ACCELERATORS, "drops": _LAZY, "cost": _THERE}
+    yield from _casts("cast{}_there", dense.cast, _ALIGNED, **there)
     for name in ("int", "uint"):  # for targets without 64 bits
         yield Cast(
             dense.cast_if_exact,
@@ -410,22 +393,24 @@ def _copies() -> Iterable[Conversion]:
     yield Copy(dense.align, takes=_CARRIES, requires=_UNALIGNED, drops=_LAZY, cost=_ACROSS)
 
 
+def _casts(
+    name: str, function: TensorFunction, takes: frozenset[str], **fields: Any
+) -> Iterable[Conversion]:
+    """Yield the casts of real and of complex numbers; integers and bools have no gradients."""
+    cast, real, whole = partial(Cast, function, **fields), DTYPE_NAMES - WHOLE, takes - _GRAD
+    yield cast(dtypes=_REAL, to=real, takes=takes, name=name.format(""))
+    yield cast(dtypes=_REAL, to=WHOLE, takes=whole, name=name.format("_whole"))
+    yield cast(dtypes=_COMPLEX, to=_COMPLEX, takes=takes, name=name.format("_complex"))
+
+
 def _steps_of_subclasses() -> Iterable[Conversion]:
     """Yield the steps that keep the class of a tensor, and what the class knows of it."""
     takes = _VIEWABLE | _GRAD | _SUBCLASS | {"labelled"}
     fields: dict[str, Any] = {"takes": takes, "requires": _SUBCLASS}
     yield Copy(subclasses.clone, _C_OR_KEPT, cost=Cost(1.5e-6, 1.9e10, 1.5e11), **fields)
-    cast = partial(Cast, subclasses.cast, cost=Cost(2e-6, 1.9e10, 1.2e11), **fields)
-    yield cast(dtypes=_REAL, to=DTYPE_NAMES - WHOLE, name="cast_subclass")
-    # Integers and bools have no gradients.
-    yield cast(dtypes=_REAL, to=WHOLE, takes=takes - _GRAD, name="cast_subclass_whole")
-    yield cast(dtypes=_COMPLEX, to=_COMPLEX, name="cast_subclass_complex")
-    for to, dtypes in (
-        (frozenset(_DEVICES) - _MPS, DTYPE_NAMES),
-        (_MPS, DTYPE_NAMES - _NOT_ON_MPS),
-    ):
-        name = "move_subclass_to_mps" if to is _MPS else "move_subclass"
-        yield Move(subclasses.move, to, dtypes=dtypes, name=name, **fields)
+    cast, cost = subclasses.cast, Cost(2e-6, 1.9e10, 1.2e11)
+    yield from _casts("cast_subclass{}", cast, takes, cost=cost, requires=_SUBCLASS)
+    yield from _moves(name="move_subclass", function=subclasses.move, **fields)
 
 
 def _resolutions() -> Iterable[Conversion]:
@@ -445,23 +430,22 @@ def _resolutions() -> Iterable[Conversion]:
 
 
 def _moves(
-    takes: frozenset[str],
-    into: Callable[[Tensor, Tensor], None] | None = None,
-    batch: Callable[..., list[Tensor]] | None = None,
+    name: str = "", function: TensorFunction = dense.move, **fields: Any
 ) -> Iterable[Conversion]:
     """Yield the steps to other devices. MPS has no 64-bit floating point."""
-    devices = frozenset(_DEVICES) - _MPS
-    move = partial(Move, dense.move, takes=takes, into=into, batch=batch)
-    yield move(devices, dtypes=DTYPE_NAMES)
-    yield move(_MPS, dtypes=DTYPE_NAMES - _NOT_ON_MPS, name="move_to_mps")
+    move = partial(Move, function, **fields)
+    yield move(frozenset(_DEVICES) - _MPS, dtypes=DTYPE_NAMES, name=name)
+    yield move(_MPS, dtypes=DTYPE_NAMES - _NOT_ON_MPS, name=f"{name or 'move'}_to_mps")
 
 
 def _host_casts() -> Iterable[Conversion]:
-    """Yield the casts on the host.
+    """Yield the casts on the host; those with a trait resolve conjugates and negatives on the way.
 
     Complex numbers stay complex: torch would drop their imaginary parts with a warning. Casts for
     which NumPy gives other results are left out, so that it does not matter which library casts.
+    Resolving first would take memory for a second copy.
     """
+    cast = partial(Cast, dense.cast, orders=_ORDERS, devices=CPU)
     for name, dtypes, to, speed, cached in (
         ("cast", WHOLE, DTYPE_NAMES - CLIPPED, 1.9e10, 1.2e11),
         ("cast_real", _REAL - WHOLE - _SLOW - _DOUBLE, CAST_REALS, 1.9e10, 1.2e11),
@@ -469,63 +453,29 @@ def _host_casts() -> Iterable[Conversion]:
         ("cast_narrow", _SLOW, CAST_REALS, 2e9, 5e9),
         ("cast_complex", _COMPLEX, _COMPLEX, 1.9e10, 1.2e11),
     ):
-        yield Cast(
-            dense.cast,
-            to,
-            _ORDERS,
-            dtypes=dtypes,
-            devices=CPU,
-            takes=_LAYOUT | _GRAD,
-            cost=Cost(2e-6, speed, cached),
-            # torch walks strided elements one by one.
-            across=Cost(2e-6, min(speed, 3e9), min(cached, 2.5e10)),
-            name=name,
-        )
+        # torch walks strided elements one by one.
+        across = Cost(2e-6, min(speed, 3e9), min(cached, 2.5e10))
+        cost, takes = Cost(2e-6, speed, cached), _LAYOUT | _GRAD
+        yield cast(to=to, dtypes=dtypes, takes=takes, cost=cost, across=across, name=name)
     # NumPy cannot cast tensors in graphs. So torch does the casts that were left out, by steps that
     # give NumPy's results.
-    cast = partial(
-        Cast,
-        dense.cast_as_numpy,
-        devices=CPU,
-        takes=_LAYOUT,
-        requires=_GRAD,
-        cost=Cost(1.5e-5, 2e9),
-    )
-    yield cast(dtypes=_NUMPY_DTYPES & _REAL - WHOLE, to=CLIPPED)
-    yield cast(dtypes=_DOUBLE, to=_HALF, name="cast_double_as_numpy")
-
-
-def _lazy_casts() -> Iterable[Conversion]:
-    """Yield the casts on the host that resolve conjugates and negatives on the way.
-
-    Resolving first would take memory for a second copy.
-    """
-    for name, trait, dtypes, to in (
-        ("cast_conj", "conj", _COMPLEX, _COMPLEX),
-        ("cast_neg_complex", "neg", _COMPLEX, _COMPLEX),
-        ("cast_neg", "neg", _REAL - _DOUBLE, CAST_REALS),
-        ("cast_neg_double", "neg", _DOUBLE, CAST_REALS - _HALF),
-    ):
-        yield Cast(
-            dense.cast,
-            to,
-            _ORDERS,
-            dtypes=dtypes,
-            devices=CPU,
-            takes=_ALIGNED,
-            requires={trait},
-            drops=_LAZY,
-            into=dense.fill,
-            cost=Cost(3e-6, 1.6e10, 1.2e11),
-            across=Cost(3e-6, 3e9, 2.5e10),
-            name=name,
-        )
+    cost = Cost(1.5e-5, 2e9)
+    in_graph = partial(Cast, dense.cast_as_numpy, devices=CPU, requires=_GRAD, cost=cost)
+    yield in_graph(takes=_LAYOUT, dtypes=_NUMPY_DTYPES & _REAL - WHOLE, to=CLIPPED)
+    yield in_graph(takes=_LAYOUT, dtypes=_DOUBLE, to=_HALF, name="cast_double_as_numpy")
+    cast = partial(cast, takes=_ALIGNED, drops=_LAZY, into=dense.fill)
+    cast = partial(cast, cost=Cost(3e-6, 1.6e10, 1.2e11), across=Cost(3e-6, 3e9, 2.5e10))
+    yield cast(dtypes=_COMPLEX, to=_COMPLEX, requires={"conj"}, name="cast_conj")
+    cast = partial(cast, requires={"neg"})
+    yield cast(dtypes=_COMPLEX, to=_COMPLEX, name="cast_neg_complex")
+    yield cast(dtypes=_REAL - _DOUBLE, to=CAST_REALS, name="cast_neg")
+    yield cast(dtypes=_DOUBLE, to=CAST_REALS - _HALF, name="cast_neg_double")
 
 
 def _sparse_steps() -> Iterable[Conversion]:
     """Yield the steps that keep a sparse layout."""
     yield Drop("grad", dense.detach, "detach")
-    yield from _moves(_SHAPED | _GRAD)
+    yield from _moves(takes=_SHAPED | _GRAD)
     compact, align = Cost(8e-6, 1.2e10), Cost(8e-6, 6e9)
     yield Drop("noncontiguous", sparse.compact, "copy", takes=_SHAPED, shares=True, cost=compact)
     yield Drop("unaligned", sparse.align, "copy", takes=_SHAPED | _GAPS, cost=align)

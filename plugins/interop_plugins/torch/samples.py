@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from operator import methodcaller
 from typing import TYPE_CHECKING
 
 from interop.plugin import Declined
@@ -116,11 +117,6 @@ def zero_tensor(value: Tensor) -> Tensor:
     return zeros
 
 
-def meta(value: Tensor) -> Tensor:
-    """Return a tensor without data, of the shape of another."""
-    return value.to("meta")
-
-
 def uncoalesced(value: Tensor) -> Tensor:
     """Return a COO tensor in the reverse order, which holds its first coordinate twice."""
     import torch
@@ -147,11 +143,6 @@ def hybrid(value: Tensor) -> Tensor:
     return value.to_dense().to_sparse(1)
 
 
-def mkldnn(value: Tensor) -> Tensor:
-    """Return a tensor in the opaque layout of oneDNN."""
-    return value.to_mkldnn()
-
-
 DENSE: Variants = {
     "noncontiguous": noncontiguous,
     "broadcast": broadcast,
@@ -159,7 +150,7 @@ DENSE: Variants = {
     "conj": conj,
     "neg": neg,
     "zero_tensor": zero_tensor,
-    "meta": meta,
+    "meta": methodcaller("to", "meta"),
     "subclass": subclass,
     "grad": grad,
 }
