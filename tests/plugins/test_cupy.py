@@ -87,7 +87,7 @@ def test_a_plan_knows_how_many_axes_cupyx_takes(
     if (layout, len(shape)) == ("coo", 1):
         assert interop.plan(value, to="cupy.coo").result.shape == shape
         return
-    with pytest.raises(interop.errors.RefusedError, match=f"axes, not of {len(shape)}"):
+    with pytest.raises(interop.errors.RefusedError):
         interop.plan(value, to=f"cupy.{layout}")
 
 

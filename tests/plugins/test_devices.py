@@ -81,7 +81,11 @@ ROUTES = [
     ("torch@cuda:0", "cupy device=cuda:1", "transfer cuda:1"),
     ("cupy@cuda:0", "cupy device=cuda:1", "transfer cuda:1"),
     ("cupy@cuda:1", "cupy device=cuda", ""),
+    # CuPy has no float8, and others share it
     ("torch@cuda:0@float8_e4m3fn", "cupy", "copy cuda:0 bfloat16"),
+    ("jax@cuda:0@float8_e5m2 immutable", "cupy", "copy cuda:0 bfloat16"),
+    ("jax@cuda:0@float8_e5m2 immutable", "torch", "alias_immutable cuda:0"),
+    ("torch@cuda:0@float8_e5m2", "jax copy=False", "view cuda:0 +immutable"),
     # memory of others: CuPy has no read-only arrays
     ("dlpack@cuda:0 readonly", "cupy", "copy cuda:0"),
     ("dlpack@cuda:0 readonly", "cupy allow=share_readonly", "share_readonly cuda:0"),
@@ -100,7 +104,12 @@ ROUTES = [
     ("torch@cuda:0", "numpy dtype=float64", "transfer cpu, copy cpu float64"),
     ("cupy@cuda:0", "numpy dtype=float64", "transfer cpu, copy cpu float64"),
     ("cupy@cuda:0", "torch device=cpu", "transfer cpu"),
-    # JAX
+    # JAX, whose integers of 64 bits are halved if all fit, where they are
+    *(
+        (f"{name}@cuda:0@{sign}64", "jax", f"copy cuda:0 {sign}32 +immutable")
+        for name in ("torch", "cupy")
+        for sign in ("int", "uint")
+    ),
     ("jax@cuda:1 immutable", "torch", "alias_immutable cuda:1"),
     ("jax@cuda:1 immutable", "cupy", "alias_immutable cuda:1"),
     ("torch@cuda:1", "jax", "view cuda:1 +immutable"),
