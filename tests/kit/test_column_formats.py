@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from interop import Interop
+from interop._api.inspection import Inspection
 from interop.errors import RefusedError
 from interop.kit import ColumnReader, cast_digits, column_formats
 
@@ -145,6 +146,10 @@ def test_a_column_shares_the_memory_of_an_array_and_gives_it_back(mine: Interop)
     numbers = np.arange(3.0)
     column: Any = mine.convert(numbers, to=Column)
     assert (column.missing, np.shares_memory(column.numbers, numbers)) == (None, True)
+    inspection = Inspection(mine)
+    assert inspection.shares_memory(column, numbers) is True
+    assert inspection.shares_memory(Sheet({"a": column}), numbers) is True
+    assert inspection.shares_memory(Column(np.array(["x"])), numbers) is not True
     tensor: Any = mine.convert(column, to="torch")
     assert tensor.data_ptr() == numbers.ctypes.data
     masked: Any = mine.convert(_sheet().columns["b"], to="numpy.ma")
@@ -239,6 +244,47 @@ def test_a_table_tells_how_its_columns_lie(mine: Interop) -> None:
         *({name} for name in list(columns)[:3]),
         {"byte_columns", "block_columns", "masked"},
     ]
+
+
+def test_what_is_no_number_is_told_apart_from_decimals(loaded: Interop) -> None:
+    """Objects that may be numbers are `untyped`, and read if a dtype is named; text is neither.
+
+    A library whose reader reads none takes none.
+    """
+    decimals = pd.DataFrame({"a": [Decimal(1), Decimal("2.5")]})
+    with pytest.raises(RefusedError):
+        _declared(Interop(), **READING).convert(decimals, to="sheets")
+    names = {"O": "untyped", "U": "text"}
+    reader = ColumnReader(
+        **READING,
+        make=Column,
+        dtype=lambda column: names.get(column.numbers.dtype.kind, column.numbers.dtype.name),
+        untyped=lambda column, dtype: column.numbers.astype(dtype),
+    )
+    mine = _declared(loaded, reader=reader)
+    objects, texts = (Column(np.array(a)) for a in ([Decimal(1), Decimal("2.5")], ["x", "y"]))
+    mixed = Sheet({"a": objects, "b": Column(np.ones(2))})
+    told = {"not_numbers", "untyped", "object_columns"}
+    values = objects, texts, Sheet({"a": objects}), Sheet({"a": texts}), mixed
+    assert [mine.spec(value).traits & told for value in values] == [
+        {"not_numbers", "untyped"},
+        {"not_numbers"},
+        {"not_numbers", "untyped", "object_columns"},
+        {"not_numbers", "object_columns"},
+        {"not_numbers", "untyped", "object_columns"},
+    ]
+    for table in (mixed, mine.convert(decimals, to="sheets")):
+        array: Any = mine.convert(table, to="numpy", dtype="float64")
+        assert array[:, 0].tolist() == [1, 2.5]
+    with pytest.raises(RefusedError):
+        mine.convert(Sheet({"a": texts}), to="numpy", dtype="float64")
+
+
+def test_a_plan_foresees_how_the_columns_of_an_array_lie(mine: Interop) -> None:
+    """Whatever a table of numbers or truth values is, its plan has said."""
+    for array in (np.ones((3, 2)), np.ones((3, 2), bool), np.asfortranarray(np.ones((3, 2)))):
+        plan = mine.plan(array, to="sheets")
+        assert mine.spec(plan(array)).traits <= plan.steps[-1].after.traits
 
 
 def test_text_stays_in_columns(mine: Interop) -> None:

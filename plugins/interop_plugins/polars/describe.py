@@ -250,16 +250,16 @@ def frame_fast_key(frame: pl.DataFrame | pl.LazyFrame) -> tuple[object, ...] | N
     """
     import polars as pl
 
-    if isinstance(frame, pl.LazyFrame):
+    if isinstance(frame, pl.LazyFrame) or frame.width < 2:
         return None
     rows, columns = frame.shape
-    is_block = rows > 1 and columns > 1 and _is_one_block(frame)
+    is_block = rows > 1 and _is_one_block(frame)
     # The columns of a block are like the first, without nulls.
     facts = {(name_of(frame.to_series().dtype), True, False)} if is_block else _facts(frame)
     names = {name for name, *_ in facts}
     others = names - NAMES.keys()
     is_plain = len(names) > 1 or all(name.startswith("Decimal") for name in others)
-    if columns < 2 or not is_plain or any(name.startswith(_NESTED_NAMES) for name in others):
+    if not is_plain or any(name.startswith(_NESTED_NAMES) for name in others):
         return None
     numbers = frozenset([NAMES[name] for name in names - others])
     dtype, _ = common_dtype(numbers, "others" if others else "")
