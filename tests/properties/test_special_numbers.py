@@ -1,4 +1,4 @@
-"""Numbers that frameworks lose in sparse arrays: infinities beside zeros, dtypes without a zero."""
+"""Numbers that frameworks lose in sparse arrays: infinities, the least ones, dtypes without a zero."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ SPECIAL = [
     complex(-_INF, 2.0),
     complex(3.0, _NAN),
     complex(0.0, -_INF),
+    complex(1.5e-45, 0.0),  # in complex64 the least number, which XLA takes for zero when it adds
+    complex(0.0, -1.5e-45),
 ]
 SPARSE = [
     declared.name
