@@ -146,6 +146,8 @@ def test_graphs_and_lazy_tensors_are_resolved_and_masks_refused(name):
     conjugate = torch.tensor([1 + 2j, 3 - 1j]).conj()
     assert read(interop.convert(conjugate, to=name)).tolist() == [1 - 2j, 3 + 1j]
     assert read(interop.convert(conjugate.imag, to=name)).tolist() == [-2, 1]
+    zeros = torch._efficientzerotensor(3)  # of which nothing is stored
+    assert read(interop.convert(zeros, to=name)).tolist() == [0, 0, 0]
     with pytest.raises(RefusedError):
         interop.convert(np.ma.array([1.0, 2], dtype="f4", mask=[0, 1]), to=name)
     with pytest.raises(RefusedError):

@@ -20,7 +20,6 @@ import interop
 from interop.errors import Declined, DeviceError, RefusedError
 from interop_plugins.jax import dense, describe
 from tests.cases import together
-from tests.inside import outcome
 from tests.plugins.immutable import framework
 from tests.plugins.promises import (
     is_kept,
@@ -119,7 +118,7 @@ def test_what_is_not_plain_has_no_fast_key():
 # ------------------------------------------------------------------ into JAX
 
 
-@pytest.mark.parametrize("name", sorted(describe.PACKED))
+@together("name", sorted(describe.PACKED))
 def test_packed_elements_take_the_memory_they_lie_in(name: str) -> None:
     """The reported memory ends where the packed elements do, and not where bytes would."""
     x = jnp.asarray(np.array([1, 0, 1, 1, 1], getattr(ml_dtypes, name)))
@@ -541,39 +540,6 @@ def test_sparse_inside_traces():
         return x.data.sum()
 
     assert jax.jit(look)(jsparse.BCOO.fromdense(jnp.array(DENSE))) == 15
-
-
-ODD_TENSORS = {
-    "plain": lambda: torch.arange(4.0),
-    "bool": lambda: torch.tensor([True, False]),
-    "wide": lambda: torch.arange(4.0, dtype=torch.float64),
-    "bfloat16": lambda: torch.ones(3, dtype=torch.bfloat16),
-    "grad": lambda: torch.ones(3, requires_grad=True),
-    "conj": lambda: torch.tensor([1 + 2j]).conj(),
-    "neg": lambda: torch._neg_view(torch.arange(3.0)),
-    "turned": lambda: torch.arange(6.0).reshape(2, 3).t(),
-    "strided": lambda: torch.arange(6.0)[::2],
-    "sparse": lambda: torch.eye(2).to_sparse(),
-    "no memory": lambda: torch.ones(2, device="meta"),
-    "zeros that are not stored": lambda: torch._efficientzerotensor(3),
-    "empty": lambda: torch.zeros(0, 2),
-    "number": lambda: torch.tensor(1.5),
-    "subclass": lambda: torch.nn.Parameter(torch.ones(2)),
-}
-
-
-@pytest.mark.parametrize("name", ODD_TENSORS)
-def test_odd_tensors_become_what_they_do_at_first(name: str) -> None:
-    """After plain tensors were copied to JAX, every other still gets its value, dtype and error."""
-    warm, cold = interop.Interop(), interop.Interop()
-    for _ in range(3):
-        warm.convert(torch.ones(3), to="jax")
-    assert warm._converters.calls["jax"].fast[torch.Tensor] is not None
-    told, expected = (
-        outcome(mine, ODD_TENSORS[name](), partial(mine.convert, to="jax"))[1]
-        for mine in (warm, cold)
-    )
-    assert told == expected
 
 
 @pytest.mark.parametrize("x64", [False, True])
