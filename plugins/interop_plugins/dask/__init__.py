@@ -39,7 +39,6 @@ from .results import compute, compute_masked, compute_tensor
 
 _CUDA = frozenset({"cuda"})
 _UNKNOWN_SHAPE, _FILL_VALUE = frozenset({"unknown_shape"}), frozenset({"fill_value"})
-_MASKED = frozenset({"masked"})
 _MATRIX, _UNCOALESCED = frozenset({"matrix"}), frozenset({"uncoalesced"})
 
 _LONG = frozenset({"longdouble", "clongdouble"})
@@ -156,7 +155,7 @@ def _conversions() -> Iterable[Conversion]:
         compute_masked,
         dtypes=_CHUNK_DTYPES["numpy"],
         takes=_UNKNOWN_SHAPE,
-        requires=_MASKED,
+        requires={"masked"},
         drops=_UNKNOWN_SHAPE,
         cost=Cost(2e-3, 4e9),
     )

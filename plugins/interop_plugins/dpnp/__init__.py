@@ -40,7 +40,6 @@ _ON_DEVICE = frozenset(_DEVICES)
 _DTYPES = INTEGERS | REALS | COMPLEX | {"bool"}
 
 _CARRIED = STRIDED | {"readonly"}
-_IMMUTABLE = frozenset({"immutable"})
 
 _LACKING = (
     "not every SYCL device computes with it; ask for a narrower dtype=, or for a device= that does."
@@ -121,7 +120,7 @@ def _hand_offs(name: str, returning: _Returning) -> Iterator[Conversion]:
         Conversion, "dlpack", name, devices=_ON_DEVICE, takes=_CARRIED, stream=True, cost=Cost(5e-5)
     )
     yield share(returning(dense.from_dlpack))
-    yield share(returning(dense.from_locked_dlpack), requires=_IMMUTABLE)
+    yield share(returning(dense.from_locked_dlpack), requires={"immutable"})
 
 
 def _views() -> Iterator[Conversion]:

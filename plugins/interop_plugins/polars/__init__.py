@@ -53,8 +53,6 @@ _MIXED, _NESTED = frozenset({"mixed"}), frozenset({"nested"})
 _UNTYPED = _NOT_NUMBERS | {"untyped"}
 #: The trait of lists some of which are null.
 _NULL_ROWS = frozenset({"null_rows"})
-#: The trait of a DataFrame without columns, which has no numbers and so no dtype.
-_UNKNOWN_DTYPE = frozenset({"unknown_dtype"})
 
 _CARRIED = _IMMUTABLE | _MASKED | _SCATTERED | _UNTYPED
 
@@ -70,7 +68,7 @@ _SHARED_KINDS |= {"text_columns", "large_text_columns", "list_columns"}
 _ODD_COLUMNS = SEVERAL_DTYPES | _UNTYPED
 _LABELLED, _HYBRID = frozenset({"labelled"}), frozenset({"hybrid"})
 #: The traits of a DataFrame with columns of any kind.
-_ANY_COLUMNS = _CARRIED | _SEVERAL | _UNKNOWN_DTYPE | _FORTRAN | COLUMN_TRAITS
+_ANY_COLUMNS = _CARRIED | _SEVERAL | {"unknown_dtype"} | _FORTRAN | COLUMN_TRAITS
 _ANY_COLUMNS |= _ODD_COLUMNS | {"indexed"}
 _GATHER = Cost(2e-5, 8e9)
 #: Lies between the costs of a few long columns and of many short ones, since polars makes each.

@@ -54,9 +54,7 @@ _MEMORY = _IMMUTABLE | _READONLY | _UNALIGNED
 #: The traits of a chunked array, also of lists.
 _CHUNKS = _MEMORY | _MASKED | _CHUNKED | _LISTS | _NESTED | _WHOLE | lists.ODD | UNTYPED
 _CHUNKS |= _HYBRID
-#: The trait of a table whose columns do not lie in one block.
-_SCATTERED = frozenset({"scattered"})
-#: The trait of one whose only column does.
+#: The trait of a table whose only column lies in one block.
 _ONE_COLUMN = frozenset({"one_column"})
 _ODD_COLUMNS = ANY_DTYPES | {"indexed"}
 #: Those that an Arrow table has.
@@ -269,7 +267,7 @@ def _other_formats() -> Iterable[Format]:
 
 
 def _table_formats() -> Iterable[Format]:
-    anything = _MASKED | _SCATTERED | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED | _MEMORY
+    anything = _MASKED | {"scattered"} | _ONE_COLUMN | _ODD_COLUMNS | UNTYPED | _MEMORY
     make = partial(
         _format,
         dtypes=DTYPES,

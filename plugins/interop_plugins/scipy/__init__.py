@@ -89,7 +89,6 @@ if TYPE_CHECKING:
 _CARRIES = NATIVE | SWAPPED | UNCOALESCED
 
 _DTYPES = INTEGERS | COMPLEX | {"bool", "float32", "float64", "longdouble", "clongdouble"}
-_INDEX_DTYPES = frozenset({"int32", "int64"})
 _PLANE, _ROW_OR_PLANE = frozenset({2}), frozenset({1, 2})
 _TIDY = ("coo", *COMPRESSED)
 _LAYOUTS = (*_TIDY, "dia", "lil", "dok")
@@ -166,7 +165,7 @@ def _format(name: str, describe: Callable[[Sparse], Spec], **fields: Any) -> For
         carries=_CARRIES | MATRIX,
         requires="scipy",
         install="pip install scipy",
-        index_dtypes=_INDEX_DTYPES,
+        index_dtypes={"int32", "int64"},
         unary=tuple(_tidying(name)),
         memory=memory,
         fast_path=as_it_is,

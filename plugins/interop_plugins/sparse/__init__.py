@@ -68,7 +68,6 @@ _READABLE = MEMORY_TRAITS - SWAPPED | FILL
 _PLAIN = INTEGERS | COMPLEX | {"bool", "float32", "float64"}
 #: A GCXS array cannot have the dtypes added here: Numba checks every such array, and lacks them.
 _DTYPES = _PLAIN | {"float16", "longdouble", "clongdouble"}
-_INDEX_DTYPES = frozenset({"int32", "int64"})
 _PLANE = frozenset({2})
 #: GCXS arrays may have one axis fewer than NumPy's arrays, since NumPy merges their axes.
 _NOT_PLANE = frozenset(range(64)) - _PLANE
@@ -143,7 +142,7 @@ def _format(name: str, type_: str, describe: Callable[[Sparse], Spec], **fields:
         carries=NATIVE | FILL,
         requires="sparse",
         install="pip install sparse",
-        index_dtypes=_INDEX_DTYPES,
+        index_dtypes={"int32", "int64"},
         memory=memory,
         **{"dtypes": _DTYPES, **fields},
     )

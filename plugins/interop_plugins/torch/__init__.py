@@ -74,7 +74,6 @@ _REPLICATED, _DISTRIBUTED = frozenset({"replicated"}), frozenset({"distributed"}
 
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
 _CUDA, _MPS = frozenset({"cuda"}), frozenset({"mps"})
-_PAGE_LOCKED = frozenset({"cuda_host"})
 _ACCELERATORS = frozenset(_DEVICES) - CPU
 
 #: The traits of memory that torch's kernels can read. Views read nothing, and `dense.align` can
@@ -366,7 +365,7 @@ def _dense_steps() -> Iterable[Conversion]:
     yield from _moves(takes=_LAYOUT | _GRAD, into=dense.move_into, batch=dense.move_all)
     yield Move(
         dense.lock_pages,
-        _PAGE_LOCKED,
+        {"cuda_host"},
         takes=_LAYOUT | _GRAD,
         devices=CPU | _CUDA,
         cost=_LOCKED,
@@ -434,8 +433,8 @@ def _moves(
 ) -> Iterable[Conversion]:
     """Yield the steps to other devices. MPS has no 64-bit floating point."""
     move = partial(Move, function, **fields)
-    yield move(frozenset(_DEVICES) - _MPS, dtypes=DTYPE_NAMES, name=name)
-    yield move(_MPS, dtypes=DTYPE_NAMES - _NOT_ON_MPS, name=f"{name or 'move'}_to_mps")
+    yield move(to=frozenset(_DEVICES) - _MPS, dtypes=DTYPE_NAMES, name=name)
+    yield move(to=_MPS, dtypes=DTYPE_NAMES - _NOT_ON_MPS, name=f"{name or 'move'}_to_mps")
 
 
 def _host_casts() -> Iterable[Conversion]:
@@ -611,51 +610,29 @@ def _protocols() -> Iterable[Conversion]:
         # the interface themselves from leading through torch.
         cost=Cost(1.6e-5),
     )
-    yield from _copies_there(
-        "dlpack", dense.from_dlpack, offers.copy_adopted, DTYPE_NAMES, _SHAREABLE, 1.5e-5
-    )
-    yield from _copies_there(
-        _INTERFACE,
-        cuda.from_cuda_array_interface,
-        cuda.copy_adopted_interface,
-        _NUMPY_DTYPES,
-        _SHAREABLE - _READONLY,
-        2.6e-5,
-    )
+    yield from _copies_there()
 
 
-def _copies_there(  # noqa: PLR0917 - called in one place
-    protocol: str,
-    share: TensorFunction,
-    adopt: Callable[..., Any],
-    dtypes: frozenset[str],
-    takes: frozenset[str],
-    seconds: float,
-) -> Iterable[Conversion]:
+def _copies_there() -> Iterable[Conversion]:
     """Yield the steps that share memory, copy it, and let its producer wait, all in one.
 
     If one step shared memory and the next copied it, the producer could write to it in between.
     """
-    for kind, source, target in (
-        ("", dtypes & _REAL, DTYPE_NAMES),
-        ("complex_", dtypes & _COMPLEX, _COMPLEX),
+    interface, writable = cuda.from_cuda_array_interface, _SHAREABLE - _READONLY
+    for protocol, share, adopt, held, takes, seconds in (
+        ("dlpack", dense.from_dlpack, offers.copy_adopted, DTYPE_NAMES, _SHAREABLE, 1.5e-5),
+        (_INTERFACE, interface, cuda.copy_adopted_interface, _NUMPY_DTYPES, writable, 2.6e-5),
     ):
-        yield Conversion(
-            protocol,
-            "torch",
-            partial(cuda.copy_shared, share),
-            adopt=adopt,
-            dtypes=source,
-            devices=_CUDA,
-            takes=takes,
-            changes=DTYPE,
-            result=Result(dtypes=target),
-            effects=COPY,
-            stream=True,
-            cost=Cost(seconds, 1e12),
-            name=f"torch_copy_{kind}from_{protocol}",
-            into=partial(cuda.fill_from_shared, share),
-        )
+        copy, into = partial(cuda.copy_shared, share), partial(cuda.fill_from_shared, share)
+        make = partial(Conversion, protocol, "torch", copy, into=into, adopt=adopt, effects=COPY)
+        make = partial(make, devices=_CUDA, takes=takes, changes=DTYPE, stream=True)
+        for kind, dtypes, to in (("", _REAL, DTYPE_NAMES), ("complex_", _COMPLEX, _COMPLEX)):
+            yield make(
+                dtypes=held & dtypes,
+                result=Result(dtypes=to),
+                cost=Cost(seconds, 1e12),
+                name=f"torch_copy_{kind}from_{protocol}",
+            )
 
 
 # ---------------------------------------------------------------------- between layouts
@@ -697,21 +674,10 @@ def _ragged() -> Iterable[Conversion]:
         requires={"nested"},
         cost=Cost(4e-5, 5e8),
     )
-    yield own(
-        "torch.jagged",
-        ragged.from_rows,
-        takes=_GRAD | {"labelled", "hybrid"},
-        drops={"labelled"},
-        effects=COPY,
-    )
-    yield own(
-        "torch",
-        ragged.padded_rows,
-        takes=_GRAD | {"labelled", "hybrid"},
-        drops={"labelled", "nested", "hybrid"},
-        effects=COPY | {"pad"},
-        name="pad_rows",
-    )
+    own = partial(own, takes=_GRAD | {"labelled", "hybrid"})
+    yield own("torch.jagged", ragged.from_rows, drops={"labelled"}, effects=COPY)
+    lost = {"labelled", "nested", "hybrid"}
+    yield own("torch", ragged.padded_rows, drops=lost, effects=COPY | {"pad"}, name="pad_rows")
     dense = Conversion(
         "torch",
         "torch.jagged",
