@@ -187,6 +187,21 @@ def test_page_locked_memory_is_read_by_the_driver(device: Any) -> None:
     assert np.array_equal(device.numbers(out), value)
 
 
+def test_rocm_knows_no_memory_of_the_host(
+    cuda_driver: CudaDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its error when it is asked for ordinary memory says that it is not page-locked."""
+    device = pretended.FRAMEWORKS["cupy"](cuda_driver, monkeypatch)
+    runtime = pretended.cupy.cuda.runtime
+
+    def unknown(address: int) -> None:
+        raise runtime.CUDARuntimeError(1)
+
+    monkeypatch.setattr(runtime, "pointerGetAttributes", unknown)
+    (value,) = leaves([(COUNT,)])
+    assert len(device.copies(lambda: device.convert(value, to=THERE, device="cuda"))) == 5
+
+
 @together(
     "out",
     [np.zeros(12, "float32")[::2], np.zeros(6, ">f4"), np.zeros(25, "u1")[1:].view("f4")],

@@ -218,6 +218,9 @@ ROUTES += [
         )
     ),
     ("cupy.csc@cuda:0", "cupy.coo", "copy cuda:0 +uncoalesced"),
+    # only cupyx has vectors that are CSR arrays
+    ("cupy.csr@cuda:0 vector", "cupy", "densify cuda:0"),
+    ("cupy.csr@cuda:0 uncoalesced vector", "cupy.coo", "copy cuda:0 +uncoalesced"),
     ("cupy.dia@cuda:0", "cupy.coo", "copy cuda:0, copy cuda:0 +uncoalesced"),
     ("scipy.csr@cpu", "scipy.csc", "copy cpu"),
     ("torch.sparse_csr@cpu", "torch.sparse_csc", "copy cpu"),
