@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import ml_dtypes
@@ -16,6 +16,8 @@ from interop.plugin import make_spec
 from interop_plugins.cupy import dense as cupy_dense
 from interop_plugins.cupy.describe import memory
 from interop_plugins.cupy.sparse import unpack_coo
+from tests.cases import together
+from tests.plugins.values import numpy_dtype
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -132,6 +134,29 @@ def test_turns_elements_on_the_consumers_stream(monkeypatch: pytest.MonkeyPatch)
         assert result.flags.c_contiguous if order == "C" else result.flags.f_contiguous
         assert not np.shares_memory(result, array)
         np.testing.assert_array_equal(result, array)
+
+
+# ---------------------------------------------------------------------- casts
+
+
+@together("target", DTYPES)
+@together("source", DTYPES)
+def test_casts_lose_no_digit_on_the_way(
+    monkeypatch: pytest.MonkeyPatch, source: str, target: str
+) -> None:
+    """Numbers are those of NumPy's cast, although some kernels have no bfloat16."""
+    monkeypatch.setattr(cupy_dense, "reading", lambda value, stream: nullcontext())
+    before, after = (numpy_dtype(name) for name in (source, target))
+    numbers = np.array([0, 1, 3, 120]).astype(before)  # NumPy's arrays have the same methods
+    if before.kind in "iu":
+        numbers = np.append(numbers, np.iinfo(before).max - np.arange(2, dtype=before))
+    elif before.kind in "fcV":
+        numbers[3] = np.float64(1 / 3)
+    kept = numbers if after.kind in "cb" else numbers.real
+    with np.errstate(all="ignore"):
+        result = cupy_dense.cast(numbers, dtype=target)
+        np.testing.assert_array_equal(result, kept.astype(after))
+    assert result.dtype == after
 
 
 # ---------------------------------------------------------------------- descriptions
