@@ -10,6 +10,7 @@ route takes follows from what is imported. Sparse values have 10,000 elements an
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -343,6 +344,15 @@ def test_torch_reaches_tensorflow_on_the_host_and_back_if_permitted() -> None:
     there = planned(value, "tensorflow allow=host_round_trip")
     assert there.result.device == "cuda:1"
     assert there.steps[-1].effects == {"transfer", "host_round_trip"}
+
+
+def test_steps_that_take_a_stream_say_so() -> None:
+    """A step that is not told the caller's stream would work on another, and nobody would wait."""
+    declared = [entry.declaration for entry in interop.conversions()]
+    steps = [step for step in declared if isinstance(step, Conversion)]
+    takes = {step: "stream" in signature(step.function).parameters for step in steps}
+    assert [str(step) for step in steps if takes[step] != step.stream] == []
+    assert sum(takes.values()) > 20
 
 
 @pytest.fixture
