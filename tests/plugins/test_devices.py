@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch  # noqa: F401 - some routes lead through it where it is imported
 
 import interop
 from interop import Conversion, Cost, Format, Interop, Plan, Spec
