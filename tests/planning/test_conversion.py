@@ -10,7 +10,8 @@ import pytest
 import interop
 from interop import Conversion, Cost, Format, Interop, Spec
 from interop.plugin import Result, make_spec
-from tests.toys import labels, toy, view
+from interop.plugin.advanced import Advanced
+from tests.toys import Box, labels, toy, view
 
 GAPS = frozenset({"noncontiguous"})
 
@@ -52,10 +53,15 @@ def test_a_conversion_from_a_protocol_applies_to_every_format_that_exports_by_it
 ) -> None:
     """A consumer and a producer of one protocol make a hand-off without knowing of each other."""
     empty.register(
-        toy("a", exports={"proto": frozenset({"float32"})}), toy("b"), toy("proto", types=())
+        toy("a", exports={"proto": frozenset({"float32"})}, advanced=Advanced(fast_key=type)),
+        *(toy("b"), toy("proto", types=())),
     )
-    empty.register(view("proto", "b"))
+    asked: list[Box] = []
+    empty.register(view("proto", "b", fast_path=asked.append))
     assert labels(empty.plan(make_spec("a", "float32", shape=(3,)), to="b")) == ["proto_to_b"]
+    for _ in range(3):
+        assert empty.convert(Box("a", [1.0]), to="b").numbers == [1.0]
+    assert not asked  # a fast path of the protocol does not know the traits of the format
     with pytest.raises(interop.errors.RefusedError):
         empty.plan(make_spec("a", "float64", shape=(3,)), to="b")
 

@@ -145,6 +145,18 @@ def test_a_frameworks_name_without_a_dense_format_means_one_of_its_formats(empty
     assert empty.plan(spec, to="b").result.format == "b"
 
 
+def test_a_frameworks_name_means_ragged_rows_for_values_that_may_have_them(empty: Interop) -> None:
+    """All others become its other format, whatever that costs, unless they ask for the ragged one."""
+    nested = frozenset({"nested"})
+    empty.register(toy("a"), toy("rows", carries=nested), toy("b.x"), toy("b.y", carries=nested))
+    for source in ("a", "rows"):
+        empty.register(copy(source, "b.x"), view(source, "b.y", takes=nested))
+    plain, ragged = (make_spec(name, "float32", shape=(3, 2)) for name in ("a", "rows"))
+    ragged = ragged._replace(traits=nested)
+    for spec, to, result in ((plain, "b", "b.x"), (plain, "b.y", "b.y"), (ragged, "b", "b.y")):
+        assert empty.plan(spec, to=to).result.format == result
+
+
 def test_ties_are_broken_by_name_whatever_the_order_of_registration() -> None:
     """Of equal routes the choice does not depend on the order of registration."""
     chosen = set()
