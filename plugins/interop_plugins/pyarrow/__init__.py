@@ -93,11 +93,17 @@ _CASTS = {
 _REFUSAL_HINTS = {
     **lists.REFUSAL_HINTS,
     **_CASTS,
-    "several_dtypes": "its columns are of several types; cast them to one (its method cast), or "
-    "choose those of one (a table's method select, a dataset's select_columns).",
     "drop_mask": "x.fill_null(...) says what nulls become, and to='numpy.ma' keeps them; so does "
     "polars.from_arrow(x). With drop_mask nulls become NaN in floats, but 0 in integers and False "
     "in bools, as if that had been measured.",
+}
+#: What tables say: they are filled and cast column by column.
+_TABLE_HINTS = {
+    **lists.REFUSAL_HINTS,
+    "drop_mask": _REFUSAL_HINTS["drop_mask"].replace("x.fill_null", "x['a'].fill_null", 1),
+    "not_numbers": "these are not numbers; choose columns of numbers (x.select(['a'])), or turn "
+    "the others into numbers first, column by column (x['a'].cast('float64')). A column of arrays "
+    "converts by itself (x['a']).",
 }
 
 
@@ -277,6 +283,7 @@ def _table_formats() -> Iterable[Format]:
         ndims={2},
         labels=Labels(tables.are_labelled, tables.named),
         exports={"arrow_c_stream": DTYPES},
+        limits=Limits(refusal_hints=_TABLE_HINTS),
     )
     taken = anything | COLUMN_TRAITS
     yield make(

@@ -41,8 +41,6 @@ _IMMUTABLE, _SCATTERED = frozenset({"immutable"}), frozenset({"scattered"})
 _ANY = {"zero_copy_only": False}
 #: Floats that Arrow casts to those of 64 bits.
 _FLOATS = frozenset({"float32", "float64"})
-#: How many types, and columns of one type, a refusal names.
-_NAMED = 3
 #: The bytes of an array that caches hold, whichever way it is written.
 _MOST_BYTES = 2**24
 
@@ -133,12 +131,9 @@ def named(value: Any, like: Columns) -> Any:
 
 
 def describe(name: str, table: Columns) -> Spec:
-    """Return the spec of a table, whose dtype names all types if the columns have several."""
-    names = [*map(dtype_name, table.schema.types)]
+    """Return the spec of a table."""
+    names = map(dtype_name, table.schema.types)
     dtype, traits = describe_columns(zip(names, table.schema.names, strict=True))
-    if "not_numbers" in traits:
-        dtype = _columns_by_type(table.schema)
-        traits |= {"several_dtypes"} if len({*names}) > 1 else EMPTY
     traits |= _IMMUTABLE | _kinds_of_columns(table)
     traits |= {"attributes"} if _has_metadata(table) else EMPTY
     location = "cpu" if table.is_cpu else device(table.column(0))
@@ -225,21 +220,6 @@ def column_to_numpy(table: Columns) -> Array:
     import numpy as np
 
     return to_numpy(_column(table).chunk(0))[:, np.newaxis]
-
-
-def _columns_by_type(schema: pa.Schema) -> str:
-    """Say which columns are of which type, if there are several types."""
-    by_type: dict[str, list[str]] = {}
-    for field in schema:
-        by_type.setdefault(str(field.type), []).append(repr(field.name))
-    if len(by_type) == 1:
-        return next(iter(by_type))
-    return _listed([f"{type_} ({_listed(names)})" for type_, names in by_type.items()], " / ")
-
-
-def _listed(names: list[str], separator: str = ", ") -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return separator.join(names[:_NAMED]) + more
 
 
 def memory_of_columns(table: Columns) -> tuple[tuple[int, int], ...]:
