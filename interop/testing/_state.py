@@ -18,6 +18,7 @@ from typing import Literal
 from interop._model.typing import Value
 
 from ._calls import ConversionCase
+from ._sample import first_line
 from ._table import CONVERSION, Untried, check
 
 #: A seed that nobody else uses, and two settings: a function that sets either changes something.
@@ -67,8 +68,8 @@ def _problem(call: Callable[[], Value], errors: Literal["ignore", "warn"]) -> st
     if changed is not None:
         return f"changes {changed}"
     if output.getvalue():
-        return f"prints {output.getvalue().strip().partition(chr(10))[0]!r}"
-    return f"warns: {str(caught[0].message).partition(chr(10))[0]}" if caught else ""
+        return f"prints {first_line(output.getvalue())!r}"
+    return f"warns: {first_line(caught[0].message)}" if caught else ""
 
 
 def _prepare() -> None:

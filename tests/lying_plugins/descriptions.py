@@ -13,6 +13,7 @@ from interop.plugin.advanced import Advanced
 from tests.lying_plugins import Caught, Contained, Liar, Unseen, table
 from tests.lying_plugins.grid import (
     LAYOUT,
+    NUMBERS,
     Grid,
     changed,
     conversions,
@@ -122,7 +123,14 @@ def int64_as_int32(grid: Grid) -> Spec:
     return spec._replace(dtype="int32") if spec.dtype == "int64" else spec
 
 
-@format_liar("describe", "describe", "describe of format grid says grid float32 4x3")
+def _of_named_dtypes(describe: Callable[[Grid], Spec]) -> Liar:
+    """Make a liar whose maker says which dtypes it takes."""
+    fate = Caught("format grid", "describe", "describe of format grid says grid float32 4x3")
+    made = changed("numpy_to_grid", dtypes=NUMBERS)
+    return Liar.of(describe, fate, lambda: [grid_format(describe=describe), *made])
+
+
+@_of_named_dtypes
 def reversed_shape(grid: Grid) -> Spec:
     """Reverses shapes."""
     return describe(grid)._replace(shape=grid.numbers.shape[::-1])

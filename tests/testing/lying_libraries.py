@@ -201,6 +201,7 @@ def _taken(
     errors=True,
     absent=AttributeError,
     shares_copies=False,
+    leaks=False,
 ):
     if not hasattr(value, "__dlpack__"):
         raise absent("no __dlpack__")
@@ -214,6 +215,9 @@ def _taken(
     if strict and getattr(structure, "major", 1) != 1:
         raise BufferError("a later version")
     tensor = structure.tensor
+    if leaks and tensor.code == 77:
+        use(capsule)
+        raise BufferError("no such dtype")
     if not strict and (
         getattr(structure, "major", 1) != 1 or tensor.code == 77 or tensor.lanes == 2
     ):
@@ -263,6 +267,7 @@ writes_to_read_only = _with(read_only=False)
 hides_errors = _with(errors=False)
 raises_type_errors = _with(absent=TypeError)
 shares_copies = _with(shares_copies=True)
+leaks_what_it_refuses = _with(leaks=True)
 
 
 def shares_copies_of_aligned(value, *, copy=None):

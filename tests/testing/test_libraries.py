@@ -50,6 +50,7 @@ CONSUMERS = {
     "hides_errors": {"errors of producers"},
     "raises_type_errors": {"objects without dlpack"},
     "shares_copies": {"copy keyword"},
+    "leaks_what_it_refuses": {"refused capsules"},
     "shares_copies_of_aligned": {"copy keyword"},
     "has_no_copy": {"copy keyword"},
     "knows_new_producers_alone": {"old producers"},

@@ -9,7 +9,8 @@ import pytest
 from interop import Interop
 from interop.testing import _trial
 from interop.testing._sample import NoSample, Recipe
-from interop.testing._trial import sampled
+from interop.testing._trial import possible, sampled
+from tests.cases import together
 
 PLAIN = Recipe("grid", "float32", (2,), device="gpu")
 BACKWARDS = PLAIN._replace(traits=frozenset({"negative_strides"}))
@@ -54,3 +55,18 @@ def test_a_device_that_is_absent_is_tried_once(
         with pytest.raises(NoSample, match="it cannot be made"):
             sampled(empty, recipe)
     assert recipes == [PLAIN]
+
+
+@together(
+    "ndims, shapes",
+    [
+        (None, [(3, 4), (5,)]),
+        ({1, 4}, [(5,)]),
+        ({3}, [(2, 3, 4)]),
+        ({0}, [()]),
+        (frozenset(), [()]),
+    ],
+)
+def test_a_shape_of_other_axes_is_made(ndims: set[int] | None, shapes: list[tuple[int]]) -> None:
+    """Where no shape has as many axes as a format takes, one has whose axes differ in length."""
+    assert possible([(3, 4), (5,)], ndims) == shapes
