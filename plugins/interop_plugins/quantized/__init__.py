@@ -27,7 +27,7 @@ from .components import detach, in_rows, join, pack, unpack
 from .dense import dequantize_cupy, dequantize_into_numpy, dequantize_numpy, dequantize_torch
 from .describe import describe, memory
 from .frameworks import DTYPES, NUMPY_DTYPES
-from .samples import require_grad, swizzle
+from .samples import require_grad, swizzle, take_apart
 
 _GRAD = frozenset({"grad"})
 _PACKED, _SCHEMES = frozenset({"packed"}), frozenset({"biased", "per_block"})
@@ -82,6 +82,7 @@ def _formats() -> Iterable[Format]:
             advanced=Advanced(hub=True),
             samples=Samples(
                 variants={"swizzled": swizzle}
+                | ({"apart": take_apart} if framework != "numpy" else {})
                 | ({"grad": require_grad} if framework == "torch" else {})
             ),
         )

@@ -6,13 +6,25 @@ from interop.plugin import Declined
 
 from .array import QuantizedArray
 from .components import pack, parts_of
-from .describe import arrays_of
+from .describe import arrays_of, framework_of
 
 
 def require_grad(value: QuantizedArray) -> QuantizedArray:
     """Return the quantized array with a scale that is a leaf of an autograd graph."""
     scale = value.scale.detach().requires_grad_()
     return pack(parts_of(value, {**arrays_of(value), "scale": scale}))
+
+
+def take_apart(value: QuantizedArray) -> QuantizedArray:
+    """Return the quantized array with its scale on another device than its codes."""
+    if framework_of(value.codes) == "torch":
+        import torch
+
+        if torch.cuda.is_available():
+            scale = value.scale.to("cuda" if value.codes.is_cpu else "cpu")
+            return pack(parts_of(value, {**arrays_of(value), "scale": scale}))
+    msg = "it takes two devices"
+    raise Declined(msg)
 
 
 def swizzle(value: QuantizedArray) -> QuantizedArray:
