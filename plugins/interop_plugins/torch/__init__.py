@@ -107,9 +107,8 @@ _ACROSS = Cost(1.5e-6, 6e9, 8e10)
 #: The cost of a transfer into page-locked memory, measured on an H200.
 _LOCKED = Cost(1.8e-5, 1.1e11)
 
-_LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
-_BLOCKS = frozenset({"sparse_bsr", "sparse_bsc"})
-_LINES = frozenset({"sparse_csr", "sparse_csc"})
+_LINES, _BLOCKS = ("sparse_csr", "sparse_csc"), ("sparse_bsr", "sparse_bsc")
+_COMPRESSED = _LINES + _BLOCKS
 _SHAPED = frozenset({"hybrid", "batched", "uncoalesced"})
 _SPARSE_TRAITS = frozenset({"grad", "hybrid", "noncontiguous", "unaligned"})
 _MATRIX = frozenset({2})
@@ -220,7 +219,8 @@ def _formats() -> Iterable[Format]:
         ),
         samples=Samples(variants=samples.DENSE),
     )
-    yield from map(_sparse_format, _LAYOUTS)
+    yield _coo_format()
+    yield from map(_compressed_format, _COMPRESSED)
     yield _quantized_format()
     yield _jagged_format()
     yield _layout_format(
@@ -305,31 +305,51 @@ def _jagged_format() -> Format:
     )
 
 
-def _sparse_format(layout: str) -> Format:
-    coo = layout == "sparse_coo"
-    roles = {"values": "dtype", "indices": "index_dtype"}
-    make = partial(Components, layout.removeprefix("sparse_"), "torch")
-    if coo:
-        components = make(roles, sparse.unpack_coo, sparse.pack_coo, unpack_keeps=_UNCOALESCED)
-        components = components._replace(pack_copies=frozenset({"indices"}))
-    else:
-        roles, pack = {**roles, "pointers": "index_dtype"}, partial(sparse.pack_compressed, layout)
-        fast = partial(sparse.fast_unpack_compressed, f"torch.{layout}")
-        components = make(roles, sparse.unpack_compressed, pack)
-        components = components._replace(fast_unpack=None if layout in _BLOCKS else fast)
-    return _layout_format(
-        layout,
-        dtypes=_STORABLE,
-        advanced=Advanced(hub=layout not in _BLOCKS),
-        carries=_SPARSE_TRAITS | (_UNCOALESCED if coo else {"batched"}),
-        unary=(*_sparse_steps(), *_coalescing()) if coo else tuple(_sparse_steps()),
-        ndims=None if coo else _MATRICES,
-        components=components,
-        samples=Samples(
-            make=partial(samples.stored, layout),
-            variants=samples.COO if coo else samples.SPARSE,
+def _coo_format() -> Format:
+    return _sparse_format(
+        "sparse_coo",
+        index_dtypes=frozenset({"int64"}),
+        carries=_SPARSE_TRAITS | _UNCOALESCED,
+        components=Components(
+            "coo",
+            "torch",
+            {"values": "dtype", "indices": "index_dtype"},
+            sparse.unpack_coo,
+            sparse.pack_coo,
+            unpack_keeps=_UNCOALESCED,
+            pack_copies=frozenset({"indices"}),
         ),
-        index_dtypes=frozenset({"int64"} if coo else {"int32", "int64"}),
+        unary=(*_sparse_steps(), *_coalescing()),
+        advanced=Advanced(hub=True),
+        variants=samples.COO,
+    )
+
+
+def _compressed_format(layout: str) -> Format:
+    fast_unpack = partial(sparse.fast_unpack_compressed, f"torch.{layout}")
+    return _sparse_format(
+        layout,
+        index_dtypes=frozenset({"int32", "int64"}),
+        carries=_SPARSE_TRAITS | {"batched"},
+        ndims=_MATRICES,
+        components=Components(
+            layout.removeprefix("sparse_"),
+            "torch",
+            {"values": "dtype", "indices": "index_dtype", "pointers": "index_dtype"},
+            sparse.unpack_compressed,
+            partial(sparse.pack_compressed, layout),
+            fast_unpack=None if layout in _BLOCKS else fast_unpack,
+        ),
+        unary=tuple(_sparse_steps()),
+        advanced=Advanced(hub=layout not in _BLOCKS),
+        variants=samples.SPARSE,
+    )
+
+
+def _sparse_format(layout: str, variants: samples.Variants, **fields: Any) -> Format:
+    make = partial(samples.stored, layout)
+    return _layout_format(
+        layout, dtypes=_STORABLE, samples=Samples(make=make, variants=variants), **fields
     )
 
 
@@ -666,53 +686,27 @@ def _with_bits(steps: Iterable[Conversion]) -> Iterable[Conversion]:
 
 def _ragged() -> Iterable[Conversion]:
     """Yield the steps from rows of several lengths to jagged tensors, and from these to dense."""
-    own = partial(
-        Conversion,
-        "python.ragged",
-        dtypes=DTYPE_NAMES,
-        devices=None,
-        requires={"nested"},
-        cost=Cost(4e-5, 5e8),
-    )
-    own = partial(own, takes=_GRAD | {"labelled", "hybrid"})
-    yield own("torch.jagged", ragged.from_rows, drops={"labelled"}, effects=COPY)
+    join = partial(Conversion, "python.ragged", dtypes=DTYPE_NAMES, devices=None)
+    join = partial(join, takes=_GRAD | {"labelled", "hybrid"}, requires={"nested"})
+    join = partial(join, cost=Cost(4e-5, 5e8))
+    yield join("torch.jagged", ragged.from_rows, drops={"labelled"}, effects=COPY)
     lost = {"labelled", "nested", "hybrid"}
-    yield own("torch", ragged.padded_rows, drops=lost, effects=COPY | {"pad"}, name="pad_rows")
-    dense = Conversion(
-        "torch",
-        "torch.jagged",
-        ragged.from_dense,
-        dtypes=_STORABLE,
-        devices=None,
-        ndims={2},
-        takes=_GRAD,
-        result=Result(index_dtype="int32"),
-        cost=Cost(4e-5),
-    )
-    yield from _differentiable([dense])
-    for inner, ndims in ((frozenset[str](), {2}), (frozenset({"hybrid"}), range(3, 65))):
-        yield Conversion(
-            "torch",
-            "torch.jagged",
-            ragged.from_nested,
-            dtypes=_STORABLE,
-            devices=None,
-            ndims=frozenset(ndims),
-            takes=_GRAD,
-            requires={"nested"},
-            adds=inner,
-            effects=COPY,
-            result=Result(index_dtype="int32"),
-            cost=Cost(6e-5, 1e9),
-            name="join_rows_of_vectors" if inner else "join_rows",
-        )
-    make = partial(Conversion, "torch.jagged", "torch", devices=None)
-    takes = _GRAD | _GAPS | {"hybrid"}
-    yield make(ragged.regular, takes=takes, drops={"hybrid"}, cost=Cost(4e-5), name="regular_rows")
-    yield make(
+    yield join("torch", ragged.padded_rows, drops=lost, effects=COPY | {"pad"}, name="pad_rows")
+
+    to_jagged = partial(_between, "", "jagged", dtypes=_STORABLE, takes=_GRAD)
+    to_jagged = partial(to_jagged, result=Result(index_dtype="int32"))
+    share = to_jagged(ragged.from_dense, ndims=_MATRIX, cost=Cost(4e-5), name="from_dense")
+    yield from _differentiable([share])
+    join = partial(to_jagged, ragged.from_nested, requires={"nested"}, effects=COPY)
+    join = partial(join, cost=Cost(6e-5, 1e9))
+    yield join(ndims=_MATRIX, name="join_rows")
+    yield join(ndims=_MATRICES - _MATRIX, adds={"hybrid"}, name="join_rows_of_vectors")
+
+    to_dense = partial(_between, "jagged", "", takes=_GRAD | _GAPS | {"hybrid"})
+    yield to_dense(ragged.regular, drops={"hybrid"}, cost=Cost(4e-5), name="regular_rows")
+    yield to_dense(
         ragged.padded,
         dtypes=_SPARSE_MATH,
-        takes=takes,
         requires={"nested"},
         drops={"nested", "hybrid"},
         effects=COPY | {"pad"},
@@ -723,7 +717,7 @@ def _ragged() -> Iterable[Conversion]:
 
 def _densifying() -> Iterable[Conversion]:
     """Yield the steps from sparse to dense, into torch's memory and, where it can, NumPy's."""
-    for layout in _LAYOUTS:
+    for layout in ("sparse_coo", *_COMPRESSED):
         yield _between(
             layout,
             "",
@@ -734,21 +728,12 @@ def _densifying() -> Iterable[Conversion]:
             cost=Cost(5e-5, 1.2e9) if layout in _BLOCKS else Cost(5e-6, 3.2e9, 1e10),
             name="densify",
         )
-        into = partial(
-            _between,
-            layout,
-            "",
-            sparse.densify_into,
-            dtypes=_SPARSE_MATH - {"complex32"},
-            devices=CPU,
-            takes=_GAPS,
-        )
-        if layout not in _BLOCKS:  # torch adds no blocks to a dense tensor
-            yield into(cost=Cost(5e-6, 1e10, 5e10), name="densify_into")
-        if layout == "sparse_coo":
-            cost = Cost(2e-5, 1.5e9)
-            loose = {"requires": _UNCOALESCED, "drops": _UNCOALESCED}
-            yield into(**loose, cost=cost, name="densify_loose_into")
+    into = partial(_between, target="", function=sparse.densify_into, devices=CPU, takes=_GAPS)
+    into = partial(into, dtypes=_SPARSE_MATH - {"complex32"})
+    for layout in ("sparse_coo", *_LINES):  # torch adds no blocks to a dense tensor
+        yield into(layout, cost=Cost(5e-6, 1e10, 5e10), name="densify_into")
+    loose = partial(into, requires=_UNCOALESCED, drops=_UNCOALESCED)
+    yield loose("sparse_coo", cost=Cost(2e-5, 1.5e9), name="densify_loose_into")
 
 
 def _differentiable(conversions: Iterable[Conversion]) -> Iterable[Conversion]:
@@ -765,63 +750,52 @@ def _differentiable(conversions: Iterable[Conversion]) -> Iterable[Conversion]:
 
 def _layout_changes() -> Iterable[Conversion]:
     """Yield the steps from dense to sparse, and between the sparse layouts."""
-    wide = Result(index_dtype="int64")
-    change = partial(_between, dtypes=_SPARSE_MATH, effects=COPY)
-    for target in sorted(_BLOCKS):
-        yield change(
-            "",
+    coo, csr, csc, bsr, bsc = "sparse_coo", *_COMPRESSED
+    takes, wide = _GRAD | _LAYOUT, Result(index_dtype="int64")
+    from_dense = partial(_change, "", takes=takes, result=wide)
+    yield from_dense(coo, sparse.to_layout, Cost(2e-5, 3.7e9))
+    from_matrix = partial(from_dense, ndims=_MATRIX)
+    yield from_matrix(csr, sparse.to_layout, Cost(2e-5, 2.4e9))
+    yield from_matrix(csc, sparse.to_layout, Cost(2e-5, 1e9))
+    yield from_matrix(bsr, sparse.to_blocks, Cost(1e-4, 1e9))
+    yield from_matrix(bsc, sparse.to_blocks, Cost(1e-4, 1e9))
+    for target in (csr, csc):  # all axes but the last two are axes of batches
+        yield from_dense(
             target,
-            partial(sparse.to_blocks, target),
-            takes=_GRAD | _LAYOUT,
-            ndims=_MATRIX,
-            result=wide,
-            cost=Cost(1e-4, 1e9),
-        )
-    for source, target, speed, shares in (
-        ("", "sparse_coo", 3.7e9, False),
-        ("", "sparse_csr", 2.4e9, False),
-        ("", "sparse_csc", 1e9, False),
-        ("sparse_coo", "sparse_csr", 1e11, True),
-        ("sparse_coo", "sparse_csc", 0.55e9, False),
-        ("sparse_csr", "sparse_coo", 2e10, True),
-        ("sparse_csc", "sparse_coo", 2e10, True),
-        ("sparse_csr", "sparse_csc", 0.85e9, False),
-        ("sparse_csc", "sparse_csr", 0.85e9, False),
-        ("sparse_bsr", "sparse_coo", 2e9, True),
-        ("sparse_bsc", "sparse_coo", 2e9, True),
-    ):
-        to_coo = target == "sparse_coo"
-        # Steps between rows and columns keep batches and dense axes.
-        extra = _SHAPED - _UNCOALESCED if {source, target} == _LINES else EMPTY
-        yield change(
-            source,
-            target,
-            partial(sparse.to_layout, target),
-            takes=_GRAD | extra | (_GAPS if source else _LAYOUT),
-            ndims=None if extra or (to_coo and not source) else _MATRIX,
-            # Elements in order of columns or of blocks are not in order of coordinates.
-            adds=_UNCOALESCED if to_coo and source not in ("", "sparse_csr") else EMPTY,
-            result=wide if to_coo or not source else Result(),
-            shares=shares,
-            cost=Cost(8e-5 if source in _BLOCKS else 2e-5, speed),
-        )
-    # All axes but the last two are axes of batches.
-    for target in sorted(_LINES):
-        yield change(
-            "",
-            target,
-            partial(sparse.to_batches, target),
+            sparse.to_batches,
+            Cost(2e-5, 1e9),
             takes=_LAYOUT,  # torch makes such batches in a graph, but does not differentiate them
             ndims=_MATRICES - _MATRIX,
             adds={"batched"},
-            result=wide,
-            cost=Cost(2e-5, 1e9),
             name=f"dense_to_batched_{target}",
         )
-    for source, target in (("sparse_bsr", "sparse_bsc"), ("sparse_bsc", "sparse_bsr")):
-        function, cost = partial(sparse.regroup, target), Cost(8e-5, 1e9)
-        regroup = partial(_between, source, target, function, effects=COPY, cost=cost)
+
+    # Steps between rows and columns keep batches and dense axes.
+    for source, target in ((csr, csc), (csc, csr)):
+        takes = _GRAD | _GAPS | {"hybrid", "batched"}
+        yield _change(source, target, sparse.to_layout, Cost(2e-5, 0.85e9), takes=takes)
+    plain: dict[str, Any] = {"takes": _GRAD | _GAPS, "ndims": _MATRIX}
+    yield _change(coo, csr, sparse.to_layout, Cost(2e-5, 1e11), shares=True, **plain)
+    yield _change(coo, csc, sparse.to_layout, Cost(2e-5, 0.55e9), **plain)
+    # Elements in order of columns or of blocks are not in order of coordinates.
+    for source, adds, cost in (
+        (csr, EMPTY, Cost(2e-5, 2e10)),
+        (csc, _UNCOALESCED, Cost(2e-5, 2e10)),
+        (bsr, _UNCOALESCED, Cost(8e-5, 2e9)),
+        (bsc, _UNCOALESCED, Cost(8e-5, 2e9)),
+    ):
+        to_coo = partial(_change, source, coo, sparse.to_layout, cost, adds=adds)
+        yield to_coo(result=wide, shares=True, **plain)
+    for source, target in ((bsr, bsc), (bsc, bsr)):
+        regroup = partial(_change, source, target, sparse.regroup, Cost(8e-5, 1e9), dtypes=None)
         yield regroup(takes=_GAPS, drops=_GAPS, ndims=_MATRIX)
+
+
+def _change(
+    source: str, target: str, function: TensorFunction, cost: Cost, **fields: Any
+) -> Conversion:
+    fields = {"dtypes": _SPARSE_MATH, "effects": COPY, "cost": cost, **fields}
+    return _between(source, target, partial(function, target), **fields)
 
 
 def _opaque() -> Iterable[Conversion]:
