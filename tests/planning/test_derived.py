@@ -76,6 +76,23 @@ def test_immutable_memory_is_shared_unless_forbidden(empty: Interop) -> None:
     assert labels(empty.plan(spec, to="b", forbid={"alias_immutable"})) == ["copy_a_to_b"]
 
 
+def test_labels_that_a_conversion_keeps_are_left_only_where_a_caller_says_so(
+    empty: Interop,
+) -> None:
+    """Where the way that keeps them is refused, no other that drops them is taken in its place."""
+    labels_too = frozenset({"labelled"})
+    empty.register(toy("a", carries=labels_too), toy("b", carries=labels_too), view("a", "b"))
+    bare = view("a", "b", requires=labels_too, drops=labels_too, effects={"drop_labels"})
+    empty.register(copy("a", "b", takes=labels_too, name="kept"), bare._replace(name="bare"))
+    plain = make_spec("a", "float32", shape=(3,))
+    labelled = plain._replace(traits=labels_too)
+    assert labels(empty.plan(labelled, to="b")) == ["kept"]
+    with pytest.raises(RefusedError):
+        empty.plan(labelled, to="b", copy=False)
+    assert labels(empty.plan(labelled, to="b", copy=False, allow="drop_labels")) == ["bare"]
+    assert labels(empty.plan(plain, to="b", copy=False)) == ["a_to_b"]
+
+
 def test_a_round_trip_over_the_host_is_refused(empty: Interop) -> None:
     """A way from a device through the host to a device is refused until it is allowed."""
     everywhere = frozenset({"cpu", "cuda"})
