@@ -231,7 +231,7 @@ def test_history_is_cut_only_where_that_is_asked_for(
     for arguments in ((), (first,)):
         for _ in range(3):
             call(*arguments, wrap(plain))
-            with pytest.raises(RefusedError, match=r"no gradient calls it on Array") as refusal:
+            with pytest.raises(RefusedError) as refusal:
                 call(*arguments, wrap(weight))
             assert refusal.value.effects == {"detach"}
             cut(*arguments, wrap(weight))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -137,14 +136,11 @@ def test_an_out_that_cannot_keep_all_numbers_is_refused_first(empty: Interop, tr
     )
     empty.register(interop.Conversion("a", "b", converted, effects={"copy"}))
     out = Box("b", [1.0], traits={trait})
-    for unusable, reason in (
-        (out, TRAITS[trait]),
-        (Box("b", [1.0], dtype="datetime64"), "pass an array of numbers"),
-        (Box("b", [1.0, 2.0]), "pass an out of that shape"),
-        (Box("a", [1.0]), "a call without out="),
-    ):
-        with pytest.raises(BadRequestError, match=re.escape(reason)) as caught:
+    of_dates = Box("b", [1.0], dtype="datetime64")
+    for unusable in (out, of_dates, Box("b", [1.0, 2.0]), Box("a", [1.0])):
+        with pytest.raises(BadRequestError) as caught:
             empty.convert(Box("a", [3.0]), out=unusable)
+        assert (TRAITS[trait] in str(caught.value)) is (unusable is out)
         assert "\n" not in str(caught.value)
         assert unusable.numbers[0] == 1
     assert not steps

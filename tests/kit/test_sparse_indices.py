@@ -22,5 +22,5 @@ def test_an_index_is_inside_of_its_axis_or_refused(dtype: str) -> None:
             if 0 <= index < length:
                 check_coordinates("an array", [indices], (length,))
             else:
-                with pytest.raises(HandOffError, match="outside of axis 0"):
+                with pytest.raises(HandOffError):
                     check_coordinates("an array", [indices], (length,))
