@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from interop.errors import HandOffError
-from interop.kit import check_coordinates
+from interop.kit import check_coordinates, rising
 from tests.cases import together
 
 
@@ -24,3 +26,14 @@ def test_an_index_is_inside_of_its_axis_or_refused(dtype: str) -> None:
             else:
                 with pytest.raises(HandOffError):
                     check_coordinates("an array", [indices], (length,))
+
+
+@together("axes", [1, 2, 3])
+def test_elements_rise_as_the_tuples_of_their_indices(axes: int) -> None:
+    """An element comes after the one before exactly if its indices do, the first axis first."""
+    for stored in (0, 1, 2, 50):
+        coords = np.random.default_rng(stored).integers(0, 3, (axes, stored))
+        expected = [
+            before < after for before, after in pairwise(zip(*coords.tolist(), strict=True))
+        ]
+        assert rising([*coords]).tolist() == expected
