@@ -71,6 +71,7 @@ def test_hints_write_keywords_as_a_call_does() -> None:
         (pl.DataFrame({"a": [1, None]}), "x.fill_null"),
         (pa.array([1, None]), "x.fill_null"),
         (pa.chunked_array([[1, None]]), "x.fill_null"),
+        (pa.table({"a": [1, None]}), "x['a'].fill_null"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -120,11 +121,20 @@ def test_the_moves_of_pandas_work(series: Any, name: str, move: Any) -> None:
     ],
 )
 def test_the_moves_of_arrow_work(array: Any, cast: str, move: Any) -> None:
-    """An array, a chunked array and a table of no numbers are refused with a cast that works."""
-    for value in (array, pa.chunked_array([array]), pa.table({"a": array})):
+    """An array and a chunked array of no numbers are refused with a cast that works."""
+    for value in (array, pa.chunked_array([array])):
         with pytest.raises(RefusedError, match=cast):
             interop.convert(value, to="torch")
     assert interop.convert(move(array), to="torch").shape == (1,)
+
+
+def test_the_moves_of_arrows_tables_work() -> None:
+    """A table with text is refused with calls of which one leaves the text out, and one casts it."""
+    x = pa.table({"a": [1.0], "t": ["1.5"]})
+    with pytest.raises(RefusedError, match=r"x\.select\(\['a'\]\).*x\['a'\]\.cast\('float64'\)"):
+        interop.convert(x, to="torch")
+    assert interop.convert(x.select(["a"]), to="torch").tolist() == [[1]]
+    assert interop.convert(x["t"].cast("float64"), to="torch").tolist() == [1.5]
 
 
 @pytest.mark.extra("datasets")
