@@ -227,7 +227,8 @@ def _formats() -> Iterable[Format]:
         "mkldnn",
         dtypes=frozenset({"float32", "bfloat16", "float16", "int8", "uint8"}),
         ndims=_ROWS,
-        samples=Samples(make=methodcaller("to_mkldnn")),
+        carries=_GRAD,
+        samples=Samples(make=methodcaller("to_mkldnn"), variants=samples.SPARSE),
     )
     yield _layout_format(
         "packed",
