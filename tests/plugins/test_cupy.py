@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -12,10 +14,12 @@ import pytest
 
 import interop
 from interop import Spec
-from interop.plugin import make_spec
+from interop.plugin import Parts, make_spec
 from interop_plugins.cupy import dense as cupy_dense
+from interop_plugins.cupy import hand_offs
+from interop_plugins.cupy import sparse as cupy_sparse
 from interop_plugins.cupy.describe import memory
-from interop_plugins.cupy.sparse import unpack_coo
+from interop_plugins.cupy.sparse import compressed_memory, coo_memory, unpack_coo
 from tests.cases import together
 from tests.plugins.values import numpy_dtype
 
@@ -93,6 +97,31 @@ def test_a_plan_knows_how_many_axes_cupyx_takes(
         interop.plan(value, to=f"cupy.{layout}")
 
 
+@pytest.mark.parametrize("kind", ["csr_array", "coo_array"])
+@together("facts", [{}, {"canonical": True}, {"canonical": False}])
+def test_cupyx_is_told_what_is_known_of_the_order(
+    monkeypatch: pytest.MonkeyPatch, kind: str, facts: dict[str, Any]
+) -> None:
+    """It need not look it up on the device, and holds the very components; else it has to look."""
+    monkeypatch.setattr(cupy_sparse, "_class", lambda name: partial(made, name))
+
+    def made(name: str, components: Any, *, shape: Any, copy: bool) -> Any:
+        return SimpleNamespace(made=(name, components, shape, copy))
+
+    values, first, second = SimpleNamespace(device=nullcontext()), object(), object()
+    arrays: dict[str, Any] = {"values": values}
+    if kind == "coo_array":
+        arrays |= {"indices_0": first, "indices_1": second}
+        result = cupy_sparse.pack_coo(Parts((3, 4), arrays, facts))
+        components: Any = (values, (first, second))
+    else:
+        arrays |= {"indices": first, "pointers": second}
+        result = cupy_sparse.pack_compressed(kind, Parts((3, 4), arrays, facts))
+        components = (values, first, second)
+    assert result.made == (kind, components, (3, 4), False)
+    assert getattr(result, "has_canonical_format", None) is facts.get("canonical")
+
+
 # ---------------------------------------------------------------------- what is refused
 
 
@@ -114,7 +143,22 @@ def test_says_that_there_is_no_device() -> None:
     assert np.array_equal(value, np.arange(6.0).reshape(2, 3))
 
 
-# ---------------------------------------------------------------------- order
+# ---------------------------------------------------------------------- streams, and order
+
+
+@pytest.mark.parametrize("stream", [None, 7])
+def test_a_small_array_is_fetched_on_the_stream_that_is_named(
+    monkeypatch: pytest.MonkeyPatch, stream: int | None
+) -> None:
+    """CuPy's own `get` uses the current stream, which has not waited for a named one."""
+    used: list[Any] = []
+    monkeypatch.setattr(hand_offs, "working", lambda device, stream: nullcontext(stream))
+    monkeypatch.setattr(hand_offs, "fetch", lambda out, value, stream: used.append(stream))
+    data = SimpleNamespace(device=nullcontext())
+    value = SimpleNamespace(shape=(2,), dtype="float32", nbytes=8, data=data)
+    value.get = lambda: used.append("the current one")
+    hand_offs.to_numpy(value, device="cpu", stream=stream)
+    assert used == [stream or "the current one"]
 
 
 def test_turns_elements_on_the_consumers_stream(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,6 +279,7 @@ def test_describes_compressed(
     assert interop.spec(value) == Spec(
         f"cupy.{layout}", "complex64", "cuda:0", (3, 3), traits, nbytes, 5, "int64"
     )
+    assert [length for _, length in compressed_memory(value)] == [5 * 8, 5 * 8, 4 * 8]
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (9,)])
@@ -248,6 +293,7 @@ def test_describes_coo(array: Callable[..., Any], shape: tuple[int, ...]) -> Non
     assert (spec.format, spec.shape, spec.nnz, spec.index_dtype) == ("cupy.coo", shape, 5, "int32")
     assert spec.traits == {"uncoalesced"}
     assert spec.nbytes == 20 + 20 * len(shape)
+    assert [length for _, length in coo_memory(value)] == [20, 20, 20]
     parts = unpack_coo(value)
     assert parts.arrays["values"] is value.data
     assert parts.arrays[f"indices_{len(shape) - 1}"] is value.col
