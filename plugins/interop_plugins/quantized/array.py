@@ -161,18 +161,7 @@ class QuantizedArray:
         else:
             self._check_blocks()
             scale = to_tiles(self.scale)
-        return QuantizedArray(
-            self.codes,
-            scale,
-            self.zero_point,
-            axis=self.axis,
-            block_size=self.block_size,
-            dtype=self.dtype,
-            bias=self.bias,
-            packed=self.packed,
-            shape=None if self.packed is None else self.shape,
-            scale_layout=scale_layout,
-        )
+        return changed(self, scale=scale, scale_layout=scale_layout)
 
     def _check_blocks(self) -> None:
         """Refuse scales that no tiles can hold."""
@@ -267,6 +256,23 @@ class QuantizedArray:
             scheme += f", scales in tiles of {self.scale_layout}"
         codes = f"packed {self.packed}" if self.packed else self.codes.dtype
         return f"QuantizedArray({codes} codes {self.shape} → {self.dtype}, {scheme})"
+
+
+def changed(value: QuantizedArray, **parts: Any) -> QuantizedArray:
+    """Return the array with other components, or other words about them; all else is shared."""
+    parts = {
+        "codes": value.codes,
+        "scale": value.scale,
+        "zero_point": value.zero_point,
+        "axis": value.axis,
+        "block_size": value.block_size,
+        "dtype": value.dtype,
+        "bias": value.bias,
+        "packed": value.packed,
+        "scale_layout": value.scale_layout,
+        **parts,
+    }
+    return QuantizedArray(**parts, shape=None if parts["packed"] is None else value.shape)
 
 
 def _bytes(shape: tuple[int, ...], packed: str) -> tuple[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from .array import PACKED, QuantizedArray
+from .array import PACKED, QuantizedArray, changed
 from .frameworks import Framework, cupy_framework, numpy_framework, torch_framework
 
 if TYPE_CHECKING:
@@ -35,14 +35,13 @@ def _unpack(value: QuantizedArray, xp: Framework) -> QuantizedArray:
     """Return a copy of the quantized array with one element for each code and each zero point."""
     codes = unpack_codes(value.codes, value.packed or "", 0, prod(value.shape), xp)
     zero_point = unpack_zero_point(value, xp)
-    return QuantizedArray(
-        codes.reshape(value.shape),
-        _copied(value.scale),
-        zero_point if value.packed_zero_point else _copied(zero_point),
-        axis=value.axis,
-        block_size=value.block_size,
-        dtype=value.dtype,
+    return changed(
+        value,
+        codes=codes.reshape(value.shape),
+        scale=_copied(value.scale),
+        zero_point=zero_point if value.packed_zero_point else _copied(zero_point),
         bias=_copied(value.bias),
+        packed=None,
     )
 
 

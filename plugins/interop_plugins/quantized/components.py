@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from interop.kit import INTEGERS, REALS
 from interop.plugin import Parts
 
-from .array import QuantizedArray
+from .array import QuantizedArray, changed
 from .describe import arrays_of, framework_of
 from .frameworks import dtype_name
 
@@ -92,12 +92,6 @@ def in_rows(value: QuantizedArray) -> QuantizedArray:
 def _mapped(value: QuantizedArray, function: Callable[[Array], Array]) -> QuantizedArray:
     """Return the quantized array with what a function makes of each of its components."""
     arrays = arrays_of(value).items()
-    return QuantizedArray(
-        **{role: part if part is None else function(part) for role, part in arrays},
-        axis=value.axis,
-        block_size=value.block_size,
-        dtype=value.dtype,
-        packed=value.packed,
-        shape=value.shape if value.packed else None,
-        scale_layout=value.scale_layout,
+    return changed(
+        value, **{role: part if part is None else function(part) for role, part in arrays}
     )

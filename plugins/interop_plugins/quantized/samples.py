@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from interop.plugin import Declined
 
-from .array import QuantizedArray
-from .components import pack, parts_of
-from .describe import arrays_of, framework_of
+from .array import QuantizedArray, changed
+from .describe import framework_of
 
 
 def require_grad(value: QuantizedArray) -> QuantizedArray:
     """Return the quantized array with a scale that is a leaf of an autograd graph."""
-    scale = value.scale.detach().requires_grad_()
-    return pack(parts_of(value, {**arrays_of(value), "scale": scale}))
+    return changed(value, scale=value.scale.detach().requires_grad_())
 
 
 def take_apart(value: QuantizedArray) -> QuantizedArray:
@@ -22,7 +20,7 @@ def take_apart(value: QuantizedArray) -> QuantizedArray:
 
         if torch.cuda.is_available():
             scale = value.scale.to("cuda" if value.codes.is_cpu else "cpu")
-            return pack(parts_of(value, {**arrays_of(value), "scale": scale}))
+            return changed(value, scale=scale)
     msg = "it takes two devices"
     raise Declined(msg)
 
