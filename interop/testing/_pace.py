@@ -31,8 +31,8 @@ _Prepared = Callable[[tuple[int, ...]], tuple[Value, Step]]
 def problem_of_cost(label: str, prepared: _Prepared) -> str:
     """Say how a step's declared cost is wrong; "" if it is about right.
 
-    The least time of several rounds counts, because a busy machine hardly raises it. A suspicious
-    time is measured again.
+    The least time of several rounds counts, because a busy machine hardly raises it, less what
+    other programs take of it. A suspicious time is measured again.
 
     Parameters
     ----------
@@ -66,9 +66,9 @@ def _compared(label: str, value: Value, step: Step, *, few: bool, fresh: bool) -
         if ratio < 1 and step.aliases and step.writes:
             return seconds, ""  # it could share memory this time
         if ratio > 1:
-            # Processor time leaves out the time in which others kept the processor busy. For tiny
-            # values that is not needed: the least of many short calls was not disturbed.
-            own = seconds if few else min(busy, seconds)
+            # Processor time leaves out the time in which others kept the processor busy, but also
+            # that in which a call sleeps. On tiny values that is told apart.
+            own = seconds * _share(seconds) if few else min(busy, seconds)
             ratio = max(1.0, (own + _CALL) / (step.seconds + _CALL))
         if 1 / _FACTOR < ratio < _FACTOR:
             return seconds, ""
@@ -98,6 +98,18 @@ def _seconds(call: Callable[[], Value], calls: int, fresh: bool = False) -> tupl
     for _ in range(calls):
         call()
     return (perf_counter() - start) / calls, (thread_time() - busy) / calls
+
+
+def _share(seconds: float) -> float:
+    """Return the share of some seconds in which a processor is this thread's, at best."""
+
+    def share() -> float:
+        start, busy = perf_counter(), thread_time()
+        while perf_counter() - start < seconds:
+            pass
+        return (thread_time() - busy) / (perf_counter() - start)
+
+    return max(share() for _ in range(_ROUNDS))
 
 
 def _shown(seconds: float) -> str:
