@@ -13,9 +13,9 @@ import interop
 from interop import Interop
 from interop._cli.notation import Description, read, read_spec
 from interop.errors import BadRequestError
-from interop.plugin import make_spec
+from interop.plugin import Wrapper, make_spec
 from tests.cases import together
-from tests.toys import toy
+from tests.toys import toy, view
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,17 @@ def test_a_sparse_array_stores_the_share_that_is_said() -> None:
 
 
 def test_omitted_words_default_to_what_the_format_holds(empty: Interop) -> None:
-    """Device, dtype and number of axes are the format's own where nothing is said."""
+    """Device, dtype, axes and what is wrapped are the format's own where nothing is said."""
     empty.register(
         toy("a", devices=("npu",), dtypes=frozenset({"int64"}), ndims=frozenset({1})),
         toy("b", ndims=frozenset({3})),
+        *(toy(name, wrapper=Wrapper(lambda box: box)) for name in ("v", "w")),
+        *(view(*ends) for ends in ("ab", "vw", "bw")),
     )
     assert read_spec(empty, "a") == make_spec("a", "int64", device="npu", shape=(2**20,))
     assert read_spec(empty, "b").shape == (102, 102, 102)
+    assert (read_spec(empty, "v").wrapped, read_spec(empty, "w").wrapped) == (None, "b")
+    assert read_spec(empty, "w").shape == (102, 102, 102)
 
 
 @together("words", ["numpy:float32:1x", "torch:cuda:"])
