@@ -71,25 +71,11 @@ def probe(distribution: str, plugin: str, modules: Sequence[str], timeout: float
             # A crash at exit comes after the import, which went well.
             if not fields or end.status is None:
                 return Probed({}, {}, {}, ended=str(end))
-    problems = tuple(_problem(*problem) for problem in fields.pop("problems"))
-    return Probed(**{**fields, "warnings": tuple(fields["warnings"])}, problems=problems)
-
-
-def _problem(
-    problem: str,
-    fix: str,
-    formats: list[str],
-    others: list[str] | None,
-    devices: list[str] | None,
-) -> Problem:
-    """Return the problem that was sent as JSON."""
-    return Problem(
-        problem,
-        fix,
-        tuple(formats),
-        None if others is None else tuple(others),
-        None if devices is None else frozenset(devices),
+    problems = tuple(
+        Problem(*facts, None if devices is None else frozenset(devices))
+        for *facts, devices in fields.pop("problems")
     )
+    return Probed(**{**fields, "warnings": tuple(fields["warnings"])}, problems=problems)
 
 
 # ---------------------------------------------------------------------- in the other process

@@ -97,11 +97,13 @@ def test_a_framework_that_breaks_at_import_is_a_finding(
 
 def test_a_plugin_says_what_is_wrong_with_its_framework(diagnose_odd: DiagnoseOdd) -> None:
     """What it declares is shown in its words, with the conversions that it disables."""
-    problems = "return [Problem('odd is even.', 'pip install odd==3', ('odd',), ('numpy',))]"
-    result = diagnose_odd(problems=problems)
+    even = "Problem('odd is even.', 'pip install odd==3', ('odd',), ('numpy',))"
+    blind = "Problem('odd is blind.', 'see to it', ('odd',), None, {'cuda'})"
+    result = diagnose_odd(problems=f"return [{even}, {blind}]")
     assert _of(result, "odd").state == "degraded"
-    (finding,) = result.findings
+    finding, other = result.findings
     told = "interop-odd 2.0 says: odd is even."
+    assert other == ("odd", "interop-odd 2.0 says: odd is blind.", "see to it", ())
     assert finding[:3] == ("odd", told, "pip install odd==3")
     assert len(finding.disables) == 2
     assert result.broken == frozenset()
