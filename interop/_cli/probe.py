@@ -72,8 +72,8 @@ def probe(distribution: str, plugin: str, modules: Sequence[str], timeout: float
             if not fields or end.status is None:
                 return Probed({}, {}, {}, ended=str(end))
     problems = tuple(
-        Problem(*facts, None if devices is None else frozenset(devices))
-        for *facts, devices in fields.pop("problems")
+        Problem(text, fix, formats, others, None if devices is None else frozenset(devices))
+        for text, fix, formats, others, devices in fields.pop("problems")
     )
     return Probed(**{**fields, "warnings": tuple(fields["warnings"])}, problems=problems)
 
