@@ -14,6 +14,7 @@ from interop.plugin import Samples, make_spec
 from interop.testing._sample import NoSample, Numbers, Recipe, first_line, fitted, sample
 from tests.cases import marked, together
 from tests.inside import format_named
+from tests.lying_plugins import distant
 
 
 def test_the_first_line_of_a_list_names_its_first_item() -> None:
@@ -291,6 +292,14 @@ def test_a_dense_format_that_can_only_be_read(loaded: Interop) -> None:
     value = sample(loaded, Recipe("sealed", "float32"))
     assert type(value.array) is np.ndarray
     assert value.array.shape == (3, 4)
+
+
+def test_a_sample_is_on_its_device(loaded: Interop) -> None:
+    """What `make` makes on another device is moved to that of the recipe."""
+    make = Samples(make=lambda array: distant.Far(array, "oneapi:0"), source="numpy")
+    loaded.register(*distant.declarations(samples=make))
+    for device in ("oneapi:0", "oneapi:1"):
+        assert sample(loaded, Recipe("far", "float32", device=device)).device == device
 
 
 def test_samples_are_the_same_every_time() -> None:
