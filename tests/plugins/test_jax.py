@@ -19,6 +19,7 @@ from jax.experimental import sparse as jsparse
 import interop
 from interop.errors import Declined, DeviceError, RefusedError
 from interop_plugins.jax import dense, describe
+from interop_plugins.jax import sparse as steps
 from tests.cases import together
 from tests.plugins.immutable import framework
 from tests.plugins.promises import (
@@ -498,6 +499,15 @@ def test_sparse_truth_values(layout):
     result = interop.convert(twice, to=f"jax.{layout}")
     dense_ = interop.convert(result, to="jax")
     assert (str(result.dtype), str(dense_.dtype), int(dense_.sum())) == ("bool", "bool", 2)
+
+
+def test_sparse_arrays_in_order_say_so():
+    """What is made of an array in order is flagged: else JAX adds, which takes the least numbers for zeros."""
+    least = value = np.array([[0, 1e-40], [-1e-45, 0]], "f4")
+    for target in ("jax.bcoo", "jax.bcsr", "jax.bcoo"):
+        value = interop.convert(value, to=target)
+        assert (value.indices_sorted, value.unique_indices) == (True, True)
+        assert same(steps.to_dense(value), least)
 
 
 @together("axes", [{"n_batch": 1}, {"n_dense": 1}])

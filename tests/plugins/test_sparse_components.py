@@ -87,6 +87,8 @@ SHARED = {
     ("scipy.coo", "sparse.coo"): 1,
     ("torch.sparse_coo", "sparse.coo"): 2,
     ("sparse.coo", "torch.sparse_coo"): 2,
+    ("jax.bcoo", "jax.bcsr"): 1,
+    ("jax.bcsr", "jax.bcoo"): 1,
     ("tensorflow.sparse", "scipy.coo"): 1,
     ("tensorflow.sparse", "torch.sparse_coo"): 1,
 }

@@ -205,12 +205,11 @@ def _sparse(array: DaskArray, expected: Facts) -> Chunk:
     library, _, layout = expected.format.partition(".")
     if library == "scipy":
         joined = _blocks(chunks, counts, layout)
+        joined.sum_duplicates()  # in place, as nobody else has its memory
     elif len(chunks) == 1:
         joined = interop.convert(chunks[0], cast("Any", expected.format), copy=True)
     else:
         joined = _concatenated(chunks, counts)
-    if library == "scipy":
-        joined.sum_duplicates()  # in place, as nobody else has its memory
     return _with_indices(joined, dtype)
 
 

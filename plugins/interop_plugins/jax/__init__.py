@@ -273,21 +273,11 @@ def _numpy_to_jax() -> Iterator[Conversion]:
         ("complex", _FAST | _LONG, COMPLEX, 1.2e10),
         ("half", _REAL, _REAL, 8e9),
     ):
-        yield copy(
-            dtypes=dtypes,
-            result=Result(dtypes=results),
-            changes=DTYPE,
-            cost=Cost(8e-5, speed),
-            name=f"from_numpy_cast_{name}",
-        )
-        yield copy(
-            dtypes=dtypes,
-            result=Result(dtypes=results, devices=CPU),
-            changes=DTYPE | DEVICE,
-            effects=EMPTY,
-            cost=Cost(8e-5, speed),
-            name=f"put_numpy_cast_{name}",
-        )
+        cast: dict[str, Any] = {"dtypes": dtypes, "cost": Cost(8e-5, speed)}
+        to = Result(dtypes=results)
+        yield copy(result=to, changes=DTYPE, name=f"from_numpy_cast_{name}", **cast)
+        to = to._replace(devices=CPU)
+        yield put(result=to, changes=DTYPE | DEVICE, name=f"put_numpy_cast_{name}", **cast)
     for name in ("int", "uint"):
         yield from_numpy(
             dense.from_numpy_if_exact,
@@ -326,44 +316,32 @@ def _others_to_jax() -> Iterator[Conversion]:
         effects=COPY,
         cost=Cost(3e-5, 1.2e11),
     )
-    yield Conversion(
-        "dlpack",
-        "jax",
+    # Read-only memory is not taken. By default it may not be shared with writers, but memory of
+    # immutable arrays may, so a route through JAX would open it to them.
+    adopt = partial(Conversion, "dlpack", "jax", dtypes=DLPACK_DTYPES, takes=IMMUTABLE)
+    there: dict[str, Any] = {"devices": _DLPACK_DEVICES, "adds": IMMUTABLE}
+    yield adopt(
         dense.from_dlpack,
         adopt=offers.adopt,
-        dtypes=DLPACK_DTYPES,
-        devices=_DLPACK_DEVICES,
-        # Read-only memory is not taken. By default it may not be shared with writers, but memory of
-        # immutable arrays may, so a route through JAX would open it to them.
-        takes=IMMUTABLE,
-        adds=IMMUTABLE,
         cost=Cost(3.6e-5),  # of memory on an H200
         name="jax_from_dlpack",
+        **there,
     )
     # JAX reads the memory when it computes, and nothing orders that behind later writes to it. So
     # it is shared with those who ask for page-locked memory, and copied for all others.
-    yield Conversion(
-        "dlpack",
-        "jax",
+    yield adopt(
         dense.from_page_locked,
-        dtypes=DLPACK_DTYPES,
         devices=_PAGE_LOCKED,
-        takes=IMMUTABLE,
         adds=IMMUTABLE | _HOST_MEMORY,
         cost=Cost(3.6e-5),  # as of a device's memory
         name="jax_from_page_locked",
     )
-    yield Conversion(
-        "dlpack",
-        "jax",
+    yield adopt(
         dense.copy_from_dlpack,
-        dtypes=DLPACK_DTYPES,
-        devices=_DLPACK_DEVICES,
-        takes=IMMUTABLE,
-        adds=IMMUTABLE,
         effects=COPY,
         cost=Cost(1.2e-4, 1e12),  # more than to copy first: it is for addresses, which no plan sees
         name="jax_copy_from_dlpack",
+        **there,
     )
 
 

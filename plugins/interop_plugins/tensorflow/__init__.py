@@ -308,38 +308,24 @@ def _from_tensors() -> Iterator[Conversion]:
 
 
 def _to_tensorflow() -> Iterator[Conversion]:
-    from_numpy = partial(Conversion, "numpy", "tensorflow", takes=MEMORY_TRAITS, adds=IMMUTABLE)
-    yield from_numpy(
-        dense.from_numpy,
-        fast_path=dense.tensorflow_fast_path,
-        effects=COPY,
-        cost=Cost(4e-6, 1.5e10),
-    )
+    within: dict[str, Any] = {"takes": MEMORY_TRAITS, "adds": IMMUTABLE}
+    copy = partial(Conversion, "numpy", "tensorflow", dense.from_numpy, effects=COPY, **within)
+    yield copy(fast_path=dense.tensorflow_fast_path, cost=Cost(4e-6, 1.5e10))
     # A cast on the way in is as fast as a copy. Casting first would need memory for two results.
     for name, dtypes, results, speed in (
         ("real", _FAST | _LONG, _FAST - COMPLEX, 1.5e10),
         ("complex", _FAST | _LONG, COMPLEX, 1.5e10),
         ("half", _REAL, _REAL, 8e9),
     ):
-        yield from_numpy(
-            dense.from_numpy,
+        yield copy(
             dtypes=dtypes,
             result=Result(dtypes=results),
             changes=DTYPE,
-            effects=COPY,
             cost=Cost(5e-6, speed),
             name=f"from_numpy_cast_{name}",
         )
-    yield transfer(
-        "numpy",
-        "tensorflow",
-        dense.upload,
-        CPU,
-        _ACCELERATORS,
-        takes=MEMORY_TRAITS,
-        adds=IMMUTABLE,
-        dtypes=_MOVABLE,
-    )
+    upload = partial(transfer, "numpy", "tensorflow", dense.upload, CPU, _ACCELERATORS)
+    yield upload(dtypes=_MOVABLE, **within)
 
 
 def _within_tensorflow() -> Iterator[Conversion]:
@@ -357,12 +343,7 @@ def _within_tensorflow() -> Iterator[Conversion]:
 
 def _sparse_conversions() -> Iterator[Conversion]:
     name = "tensorflow.sparse"
-    densify = partial(
-        Conversion,
-        name,
-        takes=IMMUTABLE | UNCOALESCED,
-        drops=UNCOALESCED,
-    )
+    densify = partial(Conversion, name, takes=IMMUTABLE | UNCOALESCED, drops=UNCOALESCED)
     scatter = partial(densify, ndims=_AXES, cost=Cost(1.5e-5, 8e9))
     yield scatter("numpy", sparse.to_array)
     yield scatter("tensorflow", sparse.to_tensor, adds=IMMUTABLE)
@@ -391,9 +372,10 @@ def _slices_conversions() -> Iterator[Conversion]:
         Conversion,
         "tensorflow.indexed_slices",
         takes=IMMUTABLE | UNCOALESCED,
+        drops=UNCOALESCED,
         ndims=_SOME_AXES,
     )
-    densify = partial(from_slices, drops=UNCOALESCED, cost=Cost(2e-5, 1e10))
+    densify = partial(from_slices, cost=Cost(2e-5, 1e10))
     yield densify("numpy", sparse.slices_to_array)
     yield densify("tensorflow", sparse.slices_to_tensor, adds=IMMUTABLE)
     yield from_slices(
@@ -401,7 +383,6 @@ def _slices_conversions() -> Iterator[Conversion]:
         sparse.slices_to_sparse,
         result=Result(index_dtype="int64"),
         adds=IMMUTABLE,
-        drops=UNCOALESCED,
         effects=COPY,
         cost=Cost(1e-4, 1e9),
     )
