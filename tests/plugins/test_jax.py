@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -195,8 +196,9 @@ def test_arrays_of_64_bits_stay_what_they_are():
     """An array made while the option was on keeps its width after it is off."""
     value = array("float64")
     for target in ("jax", "numpy", "torch"):
-        result = interop.convert(value, to=target)
-        assert str(result.dtype).endswith("float64")
+        for copy in (None, True):
+            result = interop.convert(value, to=target, copy=copy)
+            assert str(result.dtype).endswith("float64")
 
 
 def test_the_option_from_outside(in_subprocess):
@@ -448,6 +450,21 @@ def test_host_of_one_part(make):
 
 
 # ------------------------------------------------------------------ accelerators
+
+
+@together(
+    "platform, version, name",
+    [
+        ("gpu", "PJRT C API\ncuda 12090", "cuda:3"),
+        ("gpu", "PJRT C API\nROCm 60300", "rocm:3"),
+        ("tpu", "PJRT C API", "tpu:3"),
+    ],
+)
+def test_a_device_has_the_name_of_its_type(platform: str, version: str, name: str) -> None:
+    """JAX calls NVIDIA's and AMD's devices alike, and its client tells whose they are."""
+    client = SimpleNamespace(platform_version=version)
+    device: Any = SimpleNamespace(platform=platform, client=client, local_hardware_id=3)
+    assert describe._device_name(device) == name
 
 
 @pytest.mark.parametrize("other", ["torch", "cupy"])

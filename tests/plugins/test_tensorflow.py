@@ -74,9 +74,6 @@ def test_views_outlive_the_tensor():
         assert variable[999] == 1000
 
 
-# ------------------------------------------------------------------ into TensorFlow
-
-
 # ------------------------------------------------------------------ variables
 
 CHANGES = [
@@ -544,6 +541,7 @@ def test_slices_become_dense_and_sparse(dtype, index, rows, inner):
     spec = interop.spec(value)
     assert (spec.format, spec.dtype, spec.shape) == ("tensorflow.indexed_slices", dtype, shape)
     assert (spec.nnz, spec.index_dtype) == (array.size, index)
+    assert spec.nbytes == values.numpy().nbytes + 3 * np.dtype(index).itemsize
     expected = tf.math.unsorted_segment_sum(value.values, value.indices, 4).numpy()
     for target in ("numpy", "tensorflow", "torch", "tensorflow.sparse"):
         result = interop.convert(value, to=target)
