@@ -29,7 +29,12 @@ from ._trial import possible
 from ._truth import LAYOUTS, is_defined, numbers, same
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from ._truth import Array
+
+    #: The coordinates of elements, by lines.
+    _Places: TypeAlias = tuple[tuple[int, int], ...]
 
 #: Shapes of sparse values: longer along one axis than the other, and longer than 16 bits count.
 _SHAPES = ((3, 4), (2, 40_000), (5,), (2, 3, 4))
@@ -37,6 +42,8 @@ _SHAPES = ((3, 4), (2, 40_000), (5,), (2, 3, 4))
 _DENSITIES = {12: 0.5, 80_000: 0.002}
 #: An index that does not fit in 16 bits, and one that does not fit in 32.
 _FAR = {"int32": 70_000, "int64": 2**31 + 7}
+#: Coordinates that are out of order, or stored twice; the second time only the last of them is.
+_LOOSE = (((0, 1), (0, 0), (1, 3), (1, 3)), ((1, 0), (2, 0), (2, 3), (2, 0)))
 #: Traits of memory of which a library has to be told, lest it ends the process.
 _FATAL = frozenset({"readonly", "negative_strides"})
 #: What the formats of a layout read of each other, beside the arrays.
@@ -268,20 +275,18 @@ def _described(case: FormatCase, value: Value) -> Iterator[tuple[str, str]]:
 def _problems_of_parts(case: FormatCase) -> Iterator[str]:
     """Yield what becomes of arrays with duplicates, and of coordinates that are far out."""
     dtype = next(iter(preferred(case.format.holds("cpu"))), "")
-    if not dtype or case.format.layout not in _PARTS:
+    if not dtype or case.format.layout not in {"coo", "csr", "csc"}:
         return
     is_free = "uncoalesced" in case.format.carries - case.components.pack_refuses
     for index in sorted(case.format.index_dtypes & _FAR.keys()):
-        if is_free:
-            yield _problem_of_parts(case, dtype, index, 3, is_twice=True)
-        yield _problem_of_parts(case, dtype, index, _FAR[index], is_twice=False)
+        for places in (*(_LOOSE if is_free else ()), ((0, 0), (0, 1), (1, _FAR[index]))):
+            yield _problem_of_parts(case, dtype, index, places)
 
 
-def _problem_of_parts(
-    case: FormatCase, dtype: str, index: str, last: int, *, is_twice: bool
-) -> str:
-    """Say what packing makes of some elements, two of them at the last column."""
-    arrays = _PARTS[case.components.layout](dtype, index, last, is_twice)
+def _problem_of_parts(case: FormatCase, dtype: str, index: str, places: _Places) -> str:
+    """Say what packing makes of elements at some places."""
+    arrays = _parts(case.components.layout, dtype, index, places)
+    last, is_twice = max(column for _, column in places), len({*places}) < len(places)
     shape = (3, last + 3) if case.components.layout != "csc" else (last + 3, 3)
     if case.format.ndims is not None and 2 not in case.format.ndims:
         return ""
@@ -361,23 +366,13 @@ def _elements(layout: str, arrays: dict[str, Array]) -> dict[tuple[int, ...], co
     return sums
 
 
-def _coo_parts(dtype: str, index: str, last: int, is_twice: bool) -> dict[str, Array]:
+def _parts(layout: str, dtype: str, index: str, places: _Places) -> dict[str, Array]:
+    """Return arrays of elements at places in three lines, as a layout has them."""
     import numpy as np
 
-    rows, columns = ([0, 1, 1, 0], [1, last, last, 0]) if is_twice else ([0, 0, 1], [0, 1, last])
-    values = numbers(Recipe("", dtype, (len(rows),)))
-    arrays = {"values": values, "indices_0": np.array(rows, index)}
-    return {**arrays, "indices_1": np.array(columns, index)}
-
-
-def _row_parts(dtype: str, index: str, last: int, is_twice: bool) -> dict[str, Array]:
-    import numpy as np
-
-    columns = [1, 0, last, last] if is_twice else [0, 1, last]
-    pointers = [0, 2, len(columns), len(columns)]
-    values = numbers(Recipe("", dtype, (len(columns),)))
-    indices = {"indices": np.array(columns, index), "pointers": np.array(pointers, index)}
-    return {"values": values, **indices}
-
-
-_PARTS = {"coo": _coo_parts, "csr": _row_parts, "csc": _row_parts}
+    values = numbers(Recipe("", dtype, (len(places),)))
+    rows, columns = np.array(places, index).T.copy()
+    if layout == "coo":
+        return {"values": values, "indices_0": rows, "indices_1": columns}
+    pointers = np.searchsorted(rows, range(4)).astype(index)
+    return {"values": values, "indices": columns, "pointers": pointers}

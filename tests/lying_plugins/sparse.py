@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from interop.kit import memory_traits
@@ -171,6 +172,14 @@ def canonical_as_described(value: Triples) -> Spec:
     """Describes all values as canonical."""
     spec = describe(value)
     return spec._replace(traits=spec.traits - {"uncoalesced"})
+
+
+@_lies("describe", "does not say 'uncoalesced'", samples=Samples(make=made))
+def overlooks_the_last_place(value: Triples) -> Spec:
+    """Looks at the order of all elements but the last."""
+    spec, places = describe(value), [*zip(value.rows, value.columns, strict=True)][:-1]
+    in_order = all(before < after for before, after in pairwise(places))
+    return spec._replace(traits=spec.traits - {"uncoalesced"}) if in_order else spec
 
 
 @_lies("describe", "does not say that a value is 'readonly'")

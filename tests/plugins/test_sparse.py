@@ -244,6 +244,24 @@ def lying(coords, data, shape=(3, 4)):
     return sparse.COO(*arrays, shape, has_duplicates=False, sorted=True)
 
 
+@together("axis", [0, 1])
+@together(
+    "indices, pointers, traits",
+    [
+        ([0, 3, 0], [0, 0, 1, 3], {"uncoalesced"}),
+        ([3, 0, 0], [0, 0, 1, 3], {"uncoalesced"}),
+        ([0, 3, 0], [0, 0, 2, 3], set()),
+        ([3, 0, 3], [0, 1, 3, 3], set()),
+        ([3, 0, 3], [0, 2, 3, 3], {"uncoalesced"}),
+    ],
+)
+def test_the_order_within_rows_counts_alone(indices, pointers, traits, axis):
+    """A row may start anywhere, also the first that is not empty, and must rise to its end."""
+    arrays = np.ones(3), np.array(indices), np.array(pointers)
+    value = sparse.GCXS(arrays, shape=(3, 4) if axis == 0 else (4, 3), compressed_axes=(axis,))
+    assert interop.spec(value).traits == traits
+
+
 def test_unsorted_and_uncoalesced_values_are_sorted_in_a_copy():
     """SciPy's unsorted rows, and torch's uncoalesced tensors, become sorted arrays; not in place."""
     arrays = np.array([1.0, 2, 3]), np.array([2, 0, 0]), np.array([0, 3, 3])

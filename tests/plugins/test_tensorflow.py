@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import torch
 
 import interop
-from interop.errors import BadRequestError, Declined, RefusedError
+from interop.errors import BadRequestError, Declined, DeviceError, RefusedError
 from interop_plugins.tensorflow import dense, describe, sparse
 from tests.cases import together
 from tests.inside import format_named
@@ -391,6 +391,18 @@ def test_places_that_are_not_this_processs():
 
 
 # ------------------------------------------------------------------ accelerators
+
+
+def test_a_device_without_a_number_is_the_first(monkeypatch):
+    """A device is named as TensorFlow names it, if there are as many."""
+    monkeypatch.setattr(describe, "_is_built_with", lambda platform: platform == "cuda")
+    monkeypatch.setattr(tf.config, "list_logical_devices", lambda kind: [kind])
+    assert [*map(describe.logical_device, ("cpu", "cuda", "cuda:0", "tpu"))] == [
+        *("/CPU:0", "/GPU:0", "/GPU:0", "/TPU:0")
+    ]
+    for name in ("cuda:1", "rocm", "tpu:1"):
+        with pytest.raises(DeviceError):
+            describe.logical_device(name)
 
 
 def test_steps_of_accelerators_on_the_host():
