@@ -422,6 +422,9 @@ for spec, placement in (
     begin = 8 * rank if (spec, placement) == (P(), Shard(1)) else 0  # a view within the replica
     assert result.to_local().data_ptr() - begin in pointers(array)
     assert interop.convert(result, like=divided(Shard(0))) is result
+    copied = interop.convert(array, like=like, copy=True)
+    assert copied.to_local().data_ptr() - begin not in pointers(array)
+    assert np.array_equal(copied.full_tensor(), matrix)
 """
     )
 

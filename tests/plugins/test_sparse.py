@@ -12,7 +12,7 @@ import torch
 
 import interop
 from interop.errors import HandOffError, RefusedError
-from interop_plugins.sparse import canonical
+from interop_plugins.sparse import canonical, layouts
 from tests.cases import together
 from tests.plugins.values import start
 
@@ -177,6 +177,14 @@ def test_dtypes_that_numba_does_not_know():
     assert interop.convert(value, to="sparse.gcxs").dtype == "float32"
     with pytest.raises(RefusedError):
         interop.convert(make("coo", DENSE.astype(object)), to="numpy")
+
+
+def test_a_canonical_copy_of_what_is_in_order_shares_nothing():
+    """A step that sorts copies what it finds in order, since who asked for it may write to the result."""
+    value = make("coo")
+    result = layouts.canonicalize(value)
+    assert (result.todense() == DENSE).all()
+    assert not shared(value, result)
 
 
 # ------------------------------------------------------------------ fill values
