@@ -1,14 +1,16 @@
-"""Checks of indices: at the ends of axes, of every width."""
+"""Checks of indices: at the ends of axes, of every width, in order, and once for each array."""
 
 from __future__ import annotations
 
+import gc
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
 from interop.errors import HandOffError
-from interop.kit import check_coordinates, rising
+from interop.kit import check_coordinates, inspect_once, rising
 from tests.cases import together
 
 
@@ -37,3 +39,21 @@ def test_elements_rise_as_the_tuples_of_their_indices(axes: int) -> None:
             before < after for before, after in pairwise(zip(*coords.tolist(), strict=True))
         ]
         assert rising([*coords]).tolist() == expected
+
+
+def test_an_inspection_is_made_once_for_an_object_and_a_key() -> None:
+    """Another key or object has its own, be it of the same id; it is forgotten with the object."""
+
+    class Owner:
+        __hash__ = None  # type: ignore[assignment]
+
+    kept: dict[int, Any] = {}
+    outcomes = iter(range(9))
+    owner, other = Owner(), Owner()
+    made = [inspect_once(kept, owner, key, lambda: next(outcomes)) for key in "aabba"]
+    assert made == [0, 0, 1, 1, 2]
+    kept[id(other)] = kept[id(owner)]
+    assert inspect_once(kept, other, "a", lambda: next(outcomes)) == 3
+    del owner, other
+    gc.collect()
+    assert not kept
