@@ -10,7 +10,7 @@ import pytest
 import interop
 import interop.plugin
 from interop import Conversion, Cost, Format, Interop
-from interop.errors import RefusedError
+from interop.errors import RefusedError, UnknownValueError
 from interop.plugin import TRAITS, Labels, Wrapper
 from interop.plugin.advanced import Advanced
 from tests.kit.library import Array
@@ -29,6 +29,13 @@ class Crate(NamedTuple):
 
     value: Any
     label: str = ""
+
+
+class Stream:
+    """A wrapper without a length."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
 
 def recast(box: Box, *, dtype: str) -> Box:
@@ -232,7 +239,7 @@ def test_no_conversion_is_planned_to_what_is_read_before_all_else(loaded: Intero
     """A format that is read once is no result, whatever is declared; the plan already says so."""
     once = Format(
         "handles",
-        types=(f"{__name__}:Box",),
+        types=(f"{__name__}:Box", f"{__name__}:Stream"),
         dtypes=frozenset(interop.plugin.DTYPES),
         wrapper=Wrapper(lambda box: box.value, once=True),
     )
@@ -244,6 +251,10 @@ def test_no_conversion_is_planned_to_what_is_read_before_all_else(loaded: Intero
     with pytest.raises(RefusedError):
         loaded.plan(spec, to="python")
     assert loaded.convert(Box(np.ones(2)), to="python") == [1, 1]
+    assert loaded.spec(Box(np.ones(2))) == loaded.spec(np.ones(2))
+    with pytest.raises(UnknownValueError):  # what has no length can be read only once
+        loaded.spec(Stream(np.ones(2)))
+    assert loaded.convert(Stream(np.ones(2)), to="python") == [1, 1]
 
 
 def test_a_wrapper_that_is_no_hub_is_left_by_unwrapping_alone(loaded: Interop) -> None:

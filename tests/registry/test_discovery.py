@@ -195,7 +195,7 @@ def test_the_package_of_a_plugin_may_decorate_its_functions(
     def interop_declarations() -> list[Any]:
         mine = decorated["mine"]
 
-        @mine.accepts("fake")
+        @mine.accepts("fake", grad=True)
         def doubled(x: Any) -> Any:
             """Return twice `x`."""
             return x * 2
