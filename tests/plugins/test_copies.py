@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 
 import interop
 from interop_plugins.numpy import copies
+from interop_plugins.scipy import dense as scipy_dense
 from interop_plugins.torch import quantized
 from tests.cases import together
 
@@ -267,3 +269,54 @@ def test_casts_at_the_speed_of_memory_are_told_apart(
     copies.write(result, array)
     assert announced == [touching, False]
     assert np.array_equal(result, array.astype(dtype))
+
+
+def _sparse(layout: str) -> Any:
+    numbers = _numbers(700, 513)
+    return scipy.sparse.csr_array(np.where(numbers % 3, 0, numbers)).asformat(layout)
+
+
+def _codes(*, torchs: bool) -> Any:
+    codes, scale, zeros = (
+        _numbers(700, 600, dtype="u1"),
+        np.linspace(0.1, 1, 700),
+        np.zeros(700, int),
+    )
+    array = interop.QuantizedArray(codes, scale, zeros, axis=0)
+    return interop.convert(array, to="torch.quantized") if torchs else array
+
+
+#: What several threads write where it is large.
+DIVIDED: dict[str, Callable[[], Any]] = {
+    "csr": lambda: interop.convert(_sparse("csr"), to="numpy"),
+    "csc": lambda: interop.convert(_sparse("csc"), to="numpy"),
+    "dense": lambda: interop.convert(_sparse("csr").toarray(), to="scipy.csr").toarray(),
+    "codes": lambda: interop.convert(_codes(torchs=False), to="numpy"),
+    "codes of torch's": lambda: interop.convert(_codes(torchs=True), to="numpy"),
+    "transposed": lambda: copies.written(_numbers(700, 513).T, np.dtype("f4")),
+}
+
+
+@pytest.mark.parametrize("kind", DIVIDED)
+def test_what_threads_write_has_no_gap(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread that writes all and several that write a part each make the same numbers."""
+    threads: Any = sys.modules["interop.kit.threads"]
+    started: list[int] = []
+
+    class Team(threads.Team):  # type: ignore[misc]
+        def start(self, count: int) -> None:
+            started.append(count)
+            super().start(count)
+
+    monkeypatch.setattr(threads, "Team", Team)
+    for module, bound in ((scipy_dense, "_SMALL"), (copies, "_ALONE"), (copies, "_MANY")):
+        monkeypatch.setattr(module, bound, 0)
+    monkeypatch.setattr(scipy_dense, "_PIECE", 2**12)
+    monkeypatch.setattr(threads, "_LEAST_BYTES", 2**40)
+    expected = DIVIDED[kind]()
+    assert not started
+    monkeypatch.setattr(threads, "_LEAST_BYTES", 2**12)
+    for limit in ("threads", "idle_cores"):  # whatever else the machine does
+        monkeypatch.setattr(threads, limit, lambda: 4)
+    assert DIVIDED[kind]().tobytes() == expected.tobytes()
+    assert started

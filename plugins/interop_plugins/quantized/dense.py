@@ -169,15 +169,14 @@ def _write(  # noqa: PLR0917 - called in one place
 
 def _parameters(value: QuantizedArray, arithmetic: _Arithmetic, xp: Framework) -> _Parameters:
     zero_point, scale, bias = unpack_zero_point(value, xp), value.scale, value.bias
-    rounded = zero_point is not None and arithmetic.difference in _HALVES
+    difference = arithmetic.difference
     if value.axis is None:
-        if rounded:
-            zero_point = _cast(zero_point, arithmetic.difference, xp)
-        elif zero_point is not None:
-            zero_point = float(zero_point)
+        if zero_point is not None:
+            is_rounded = difference in _HALVES
+            zero_point = _cast(zero_point, difference, xp) if is_rounded else float(zero_point)
         return _Parameters(zero_point, float(scale), None if bias is None else float(bias))
     if zero_point is not None:
-        zero_point = _cast(zero_point, arithmetic.difference if rounded else arithmetic.working, xp)
+        zero_point = _cast(zero_point, difference, xp)
     if dtype_name(scale) not in ("float32", "float64"):
         scale = _cast(scale, arithmetic.working, xp)
     if bias is not None:
