@@ -14,6 +14,7 @@ import torch
 import interop
 from interop import QuantizedArray
 from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
+from interop_plugins.quantized.describe import memory
 from tests.cases import together
 from tests.plugins.values import address, numpy_dtype
 
@@ -350,6 +351,14 @@ def test_scales_that_are_trained() -> None:
 
 
 # ---------------------------------------------------------------- as ONNX has it
+
+
+@together("framework", [np.asarray, torch.from_numpy])
+def test_the_memory_is_that_of_each_component(framework: Any) -> None:
+    """It reaches from the first number to the last; what an array lacks has none."""
+    codes, scale = framework(np.zeros((3, 4), "int8")), framework(np.ones(6, "float32"))[::2]
+    array = QuantizedArray(codes, scale, axis=0)
+    assert memory(array) == ((address(codes), 12), (address(scale), 20))
 
 
 def test_specs() -> None:

@@ -27,7 +27,7 @@ from .components import detach, in_rows, join, pack, unpack
 from .dense import dequantize_cupy, dequantize_into_numpy, dequantize_numpy, dequantize_torch
 from .describe import describe, memory
 from .frameworks import DTYPES, NUMPY_DTYPES
-from .samples import require_grad, swizzle, take_apart
+from .samples import add_bias, put_in_blocks, require_grad, swizzle, take_apart
 
 _GRAD = frozenset({"grad"})
 _PACKED, _SCHEMES = frozenset({"packed"}), frozenset({"biased", "per_block"})
@@ -81,7 +81,7 @@ def _formats() -> Iterable[Format]:
             memory=memory,
             advanced=Advanced(hub=True),
             samples=Samples(
-                variants={"swizzled": swizzle}
+                variants={"biased": add_bias, "per_block": put_in_blocks, "swizzled": swizzle}
                 | ({"apart": take_apart} if framework != "numpy" else {})
                 | ({"grad": require_grad} if framework == "torch" else {})
             ),

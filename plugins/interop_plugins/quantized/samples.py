@@ -25,13 +25,27 @@ def take_apart(value: QuantizedArray) -> QuantizedArray:
     raise Declined(msg)
 
 
-def swizzle(value: QuantizedArray) -> QuantizedArray:
-    """Return the quantized array with its one scale for each block, in tiles."""
-    if value.axis is not None or value.bias is not None or not value.ndim:
+def add_bias(value: QuantizedArray) -> QuantizedArray:
+    """Return the quantized array with a bias of zero."""
+    return changed(value, bias=value.scale * 0)
+
+
+def put_in_blocks(value: QuantizedArray, size: int = 2) -> QuantizedArray:
+    """Return the quantized array with its one scale, zero point and bias for each block."""
+    if value.axis is not None or not value.ndim:
         msg = "the one scale of all codes, which have axes, is made that of blocks"
         raise Declined(msg)
-    codes, scale, axis = value.codes, value.scale, value.ndim - 1
+    blocks = value.codes[..., ::size] * 0
+    parts = {"scale": value.scale, "zero_point": value.zero_point, "bias": value.bias}
+    spread = {
+        name: None if part is None else blocks + part.reshape((1,) * value.ndim)
+        for name, part in parts.items()
+    }
+    return changed(value, **spread, axis=value.ndim - 1, block_size=size)
+
+
+def swizzle(value: QuantizedArray) -> QuantizedArray:
+    """Return the quantized array with a scale for each row, in tiles."""
     if value.zero_point is not None:
-        codes = codes - value.zero_point
-    blocks = QuantizedArray(codes, codes[..., :1] * 0 + scale, axis=axis, block_size=2**16)
-    return blocks.with_scale_layout("128x4")
+        value = changed(value, codes=value.codes - value.zero_point, zero_point=None)
+    return put_in_blocks(value, 2**16).with_scale_layout("128x4")
