@@ -16,13 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import interop
 from interop.errors import RefusedError, UnknownValueError
 from interop.kit import (
-    COMPLEX,
     COPY,
     DTYPE,
     EMPTY,
-    INTEGERS,
     NATIVE,
-    REALS,
     TEXTS,
     CastErrors,
     dtype_name,
@@ -63,9 +60,8 @@ if TYPE_CHECKING:
 _MATERIALIZE = frozenset({"materialize"})
 _UNLOADED, _FILL_VALUE = frozenset({"unloaded"}), frozenset({"fill_value"})
 
-#: The dtypes that NumPy holds, and those that it holds without ml_dtypes.
+#: The dtypes that NumPy holds.
 _NUMPY = frozenset(DTYPES) - {"complex32"}
-_BUILTIN = INTEGERS | REALS | COMPLEX | {"bool", "longdouble", "clongdouble"}
 
 #: The formats that xarray wraps, with their devices and the traits of their arrays.
 _WRAPPED = {
@@ -208,7 +204,7 @@ def _cast(data: Array, dtype: str) -> Array:
 
     out = np.empty(data.shape, numpy_dtype(dtype))
     errors = CastErrors()
-    if not {data.dtype.name, dtype} & _BUILTIN and data.dtype != out.dtype:
+    if not np.can_cast(data.dtype, out.dtype, "unsafe"):
         data = data.astype("f4")  # some dtypes of ml_dtypes have no cast to some others
     errors.run(np.copyto, out, real_part(data, out.dtype), "unsafe")
     errors.tell()

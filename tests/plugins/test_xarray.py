@@ -139,6 +139,8 @@ def test_files_are_loaded_when_needed(file, cache, kind):
         assert "unloaded" in spec.traits
         assert interop.plan(value, to="torch").effects == {"materialize", "drop_labels"}
         assert interop.convert(value, to=f"xarray.{kind}") is value
+        for keywords in ({"copy": True}, {"dtype": "float32"}):
+            assert "materialize" in interop.plan(value, to=f"xarray.{kind}", **keywords).effects
         with pytest.raises(RefusedError):
             interop.convert(value, to="numpy", forbid="materialize")
         assert interop.spec(value) == spec  # still not loaded
@@ -190,6 +192,9 @@ def test_names_stay_within_xarray():
         assert not np.shares_memory(result.data, value.data)
         assert str(result.dtype) == keywords.get("dtype", "float64")
         assert np.array_equal(np.asarray(result, float), sample())
+    tiny = interop.convert(value, to=xr.DataArray, dtype="int4")
+    result = interop.convert(tiny, to=xr.DataArray, dtype="uint4")  # ml_dtypes has no such cast
+    assert (str(result.dtype), result.values.astype(float).tolist()) == ("uint4", sample().tolist())
     variable = interop.convert(value, to=xr.Variable, copy=False)
     assert variable.data is value.data
     again = interop.convert(variable, to=xr.DataArray, copy=False)
