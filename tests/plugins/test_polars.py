@@ -69,7 +69,9 @@ def test_warm_calls_tell_frames_of_one_dtype_apart(keywords):
     chunks = pl.concat([block, block], rechunk=False)
     nulls = block.with_columns(column_1=pl.lit(None, dtype=pl.Float64))
     renamed = block.rename({"column_0": "x"})
-    for frame in (block, apart, block[1:3], block[:1], block[:0], chunks, nulls, renamed) * 3:
+    row = pl.from_numpy(np.arange(3.0)[np.newaxis])
+    few = (block[1:3], block[:1], row, block[:0])
+    for frame in (block, apart, *few, chunks, nulls, renamed) * 3:
         try:
             plan = interop.plan(frame, to="numpy", **keywords)
         except RefusedError:

@@ -243,17 +243,15 @@ def to_arrays(series: pl.Series) -> pl.Series:
     return series.cast(pl.Array(elements, cast("tuple[int, ...]", _lengths(series))))
 
 
-def frame_fast_key(frame: pl.DataFrame | pl.LazyFrame) -> tuple[object, ...] | None:
+def frame_fast_key(frame: pl.DataFrame) -> tuple[object, ...] | None:
     """Return what tells one DataFrame from another: all that its spec says, and reads of columns.
 
     What is in lists is told by others.
     """
-    import polars as pl
-
-    if isinstance(frame, pl.LazyFrame) or frame.width < 2:
+    if frame.width < 2:
         return None
     rows, columns = frame.shape
-    is_block = rows > 1 and _is_one_block(frame)
+    is_block = rows > 0 and _is_one_block(frame)
     # The columns of a block are like the first, without nulls.
     facts = {(name_of(frame.to_series().dtype), True, False)} if is_block else _facts(frame)
     names = {name for name, *_ in facts}
