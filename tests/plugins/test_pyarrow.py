@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -292,6 +294,17 @@ def test_lists_without_rows_are_refused_where_their_width_would_be_lost() -> Non
             assert interop.spec(interop.convert(array, to="pyarrow.list")).shape == (0, 0)
         fixed = interop.convert(array, to="pyarrow.fixed_size_list")
         assert interop.spec(fixed).shape == (0, width)
+
+
+@together("width, offsets", [(2**30 - 1, pa.int32()), (2**30, pa.int64())])
+def test_offsets_are_as_wide_as_the_number_of_elements_needs(width: int, offsets: Any) -> None:
+    """The last offset is that number, and 2**31 is more than 32 bits hold. The memory is virtual."""
+    numbers = pa.Array.from_buffers(
+        pa.int8(), 2 * width, [None, pa.py_buffer(mmap.mmap(-1, 2 * width))]
+    )
+    rows = pa.Array.from_buffers(pa.list_(pa.int8(), width), 2, [None], children=[numbers])
+    result = interop.convert(rows, to="pyarrow.list")
+    assert result.offsets.equals(pa.array([0, width, 2 * width], offsets))
 
 
 def test_empty_arrays_of_any_strides_are_tensors() -> None:
