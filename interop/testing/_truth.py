@@ -280,10 +280,10 @@ def is_plain(conversion: Conversion, source: str, target: str) -> bool:
 
 
 def _plain(value: Value) -> Array:
-    """Return a copy of an array as a plain one."""
+    """Return a copy of an array as a plain one, without a mask."""
     import numpy as np
 
-    return np.array(np.ma.getdata(value) if isinstance(value, np.ma.MaskedArray) else value)
+    return np.array(value)
 
 
 def _of_python(value: Value) -> Array | None:

@@ -60,6 +60,14 @@ def test_a_format_that_nothing_leads_to_is_tried_by_its_samples() -> None:
     assert {"describe", "memory", "fast_key", "values", "sharing", "lifetime", "cost"} <= passed
 
 
+def test_a_format_whose_values_nobody_reads_is_tried_all_the_same() -> None:
+    """Its descriptions, its memory and its keys are, and what has to be read counts as unknown."""
+    report = check("tests.lying_plugins.only_imports")
+    assert report.ok, str(report)
+    passed = {finding.check for finding in report.of("passed")}
+    assert {"describe", "memory", "fast_key", "variants", "device"} <= passed
+
+
 def test_memory_that_is_overwritten_never_asks_for_more() -> None:
     """Lengths of runs that the suite overwrites do not grow, and the checks that do so are tried."""
     report = check("tests.lying_plugins.runs")

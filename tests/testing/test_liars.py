@@ -22,7 +22,7 @@ from tests.lying_plugins import Caught, Contained, Liar, Told, Unseen
 #: Plugins that are honest, and those that lie where they are imported: tables name the latter.
 _MODULES = {
     *("declares_nothing", "gauges", "grid", "honest", "honest_triples", "imports_its_framework"),
-    *("only_exports", "runs", "triples", "volumes", "wraps_in_secret"),
+    *("only_exports", "only_imports", "runs", "triples", "volumes", "wraps_in_secret"),
 }
 _TABLES = [name for _, name, _ in pkgutil.iter_modules(lying_plugins.__path__)]
 LIARS: dict[str, Liar] = {
