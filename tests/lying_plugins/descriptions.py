@@ -44,7 +44,7 @@ def cannot_describe(grid: Grid) -> Spec:
     raise KeyError(grid.numbers.dtype)
 
 
-@format_liar("describe", "describe", "describe of format")
+@format_liar("describe", "describe", "raised AttributeError: 'NoneType' object")
 def up_to_four_axes(grid: Grid) -> Any:
     """Knows no fifth axis."""
     return describe(grid) if grid.numbers.ndim < 5 else None
