@@ -342,8 +342,28 @@ def _coded_format() -> list[Declaration]:
     ]
 
 
+def _negated(value: Triples) -> Triples:
+    return Triples(value.shape, value.rows, value.columns, -value.numbers)
+
+
+def _negating() -> list[Any]:
+    """Return a plugin whose two conversions lie alike."""
+    format_, out, into = triples_format()
+    return [
+        format_,
+        out._replace(function=lambda value: -filled(value), name="filled"),
+        into._replace(function=lambda dense: _negated(made(dense)), name="made"),
+    ]
+
+
 LIARS = table(
     globals(),
+    Liar(
+        "negates_there_and_back",
+        "Stores numbers with the other sign, and takes it off where they are read.",
+        Caught("numpy → triples: made", "values", "made returns other numbers", "other numbers"),
+        _negating,
+    ),
     Liar(
         "without_facts",
         "Says nothing of the axis and the dtype of what it unpacks.",
