@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain, product
 
 import numpy as np
 import pytest
@@ -10,7 +11,13 @@ import pytest
 from interop import Spec
 from interop._model import spec as spec_module
 from interop._model.effect import EFFECTS
-from interop._model.spec import MEMORY_TRAITS, TRAITS, representative, spec_class
+from interop._model.spec import (
+    MEMORY_TRAITS,
+    TRAITS,
+    has_one_order,
+    representative,
+    spec_class,
+)
 from interop.plugin import make_spec, size_class
 
 
@@ -37,8 +44,19 @@ def test_a_spec_is_frozen_hashable_and_readable() -> None:
     assert len({spec, make_spec("a", "float32", shape=(2, 3), traits={"grad"})}) == 1
     assert spec.nbytes == 24
     assert str(spec) == "a float32 2x3 on cpu (grad)"
+    assert eval(repr(spec)) == spec
+    assert "nnz" not in repr(spec)
     with pytest.raises(AttributeError):
         spec.dtype = "float64"  # type: ignore[misc]
+
+
+def test_shapes_of_one_order_are_those_that_numpy_takes_for_such() -> None:
+    """Without elements, or with one axis longer than one, both orders are one; unknown axes are long."""
+    for shape in chain.from_iterable(product(range(4), repeat=axes) for axes in range(4)):
+        flags, spec = np.empty(shape).flags, make_spec("a", "float64", shape=shape)
+        assert has_one_order(spec) is (flags.c_contiguous and flags.f_contiguous)
+        unknown = spec._replace(traits=frozenset({"unknown_shape"}))
+        assert has_one_order(unknown) is (len(shape) < 2)
 
 
 @pytest.mark.parametrize(

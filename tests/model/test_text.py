@@ -45,7 +45,8 @@ def test_a_list_has_a_dozen_names_at_most() -> None:
 
 
 @pytest.mark.parametrize(
-    ("nbytes", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (2**50, "1024.0 TiB")]
+    ("nbytes", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536, "1.5 KiB"), (2**50, "1024.0 TiB")],
 )
 def test_bytes_are_readable(nbytes: int, text: str) -> None:
     """Bytes are shown in binary units, with one decimal."""
