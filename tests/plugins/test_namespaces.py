@@ -252,7 +252,10 @@ def test_devices_that_dlpack_takes_for_the_host_are_told_apart() -> None:
     assert (array.device, array.dtype) == (there, strict.float64)
     assert interop.spec(array).device == "ext_dev:2"
     assert interop.convert(array, to=strict) is array
-    turned = strict.permute_dims(strict.reshape(strict.arange(6.0, device=there), (2, 3)), (1, 0))
+    ordered = strict.reshape(strict.arange(6.0, device=there), (2, 3))
+    interop.convert(ordered, to=strict, copy=True)[0, 0] = 7.0
+    assert ordered[0, 0] == 0.0
+    turned = strict.permute_dims(ordered, (1, 0))
     for request in ({"copy": True}, {"dtype": "int32"}, {"device": "cpu"}):
         result = interop.convert(turned, to=strict, **request)
         assert result.device == (strict.Device("CPU_DEVICE") if "device" in request else there)
