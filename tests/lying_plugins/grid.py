@@ -6,7 +6,7 @@ Each liar is the honest plugin, as in `honest.py`, with one thing changed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from interop.kit import COPY, DEVICE, DTYPE, extents
 from interop.plugin import Conversion, Cost, Format, Samples, Spec, size_class
@@ -31,6 +31,12 @@ LAYOUT = frozenset({"noncontiguous", "negative_strides", "broadcast", "readonly"
 _MASKED, _GRAD = frozenset({"masked"}), frozenset({"grad"})
 
 
+class Kind(NamedTuple):
+    """What a grid calls its dtype."""
+
+    name: str
+
+
 class Grid:
     """An array: numbers, where they are, and perhaps a mask over them or a graph behind them."""
 
@@ -41,6 +47,10 @@ class Grid:
         self.mask = mask
         self.device = device
         self.grad = grad
+
+    @property
+    def _dtype(self) -> Kind:
+        return Kind(self.numbers.dtype.name)
 
 
 def describe(grid: Grid) -> Spec:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from interop.plugin import Branch, Container, Format
+from interop.plugin import Branch, Container, DtypeNames, Format
 from interop.plugin.advanced import Namespaces, NoTrace, Problem, Problems
 from tests.lying_plugins import Caught, Liar, table
 from tests.lying_plugins.grid import conversions, grid_format
@@ -74,6 +74,9 @@ def _mark_once(function: Callable[..., Any]) -> None:
     vars(function)["marked"] = True
 
 
+_KIND = "tests.lying_plugins.grid:Kind"
+
+
 def _grid(*others: Any) -> Callable[[], list[Any]]:
     return lambda: [grid_format(), *conversions(), *others]
 
@@ -114,6 +117,18 @@ LIARS = table(
         "Names two of three.",
         _changed(names=[0, 1]),
         "gives 2 names to 3 children",
+    ),
+    Liar(
+        "fails_on_dtypes",
+        "Fails on the dtype of every grid.",
+        Caught(f"dtype names {_KIND}", "dtype_names", "fails on the dtype of grid"),
+        _grid(DtypeNames(_KIND, lambda kind: {}[kind])),
+    ),
+    Liar(
+        "calls_all_int8",
+        "Calls the dtype of every grid int8.",
+        Caught(f"dtype names {_KIND}", "dtype_names", "calls the dtype of grid"),
+        _grid(DtypeNames(_KIND, lambda kind: "int8")),
     ),
     Liar(
         "claims_math",
