@@ -258,8 +258,7 @@ def streamed(
         ``offered(value)`` returns the table of what a value offers by that protocol.
     """
     carries = frozenset(target.carries)
-    layout = MEMORY_TRAITS - (carries & _LOCKS)
-    gone = (_ANY_TABLE - carries) | COLUMN_TRAITS - adds - _KEPT_KINDS | layout
+    gone = (_ANY_TABLE - carries) | COLUMN_TRAITS - adds - _KEPT_KINDS
     stream = Conversion(
         "arrow_c_stream",
         target.name,

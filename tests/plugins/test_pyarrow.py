@@ -81,6 +81,10 @@ def test_memory_that_is_flagged():
     result = interop.convert(odd, to="numpy", copy=False)
     assert same(np.array(result), np.frombuffer(raw, "i4", offset=1))
     assert interop.convert(odd, to="torch").tolist() == result.tolist()
+    table = pa.table({"a": odd})
+    frame = interop.convert(table, to="pandas.dataframe", copy=False)
+    for spec in (interop.plan(table, to="pandas.dataframe").result, interop.spec(frame)):
+        assert spec.traits >= {"unaligned", "readonly"}
 
 
 def test_names_of_dtypes():
