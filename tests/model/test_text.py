@@ -62,6 +62,7 @@ def test_bytes_are_readable(nbytes: int, text: str) -> None:
         (2.0, "2 s"),
         (9.996e-4, "1 ms"),
         (0.9996, "1 s"),
+        (360_000, "4 days"),
     ],
 )
 def test_times_are_readable(seconds: float, text: str) -> None:
