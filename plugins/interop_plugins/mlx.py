@@ -341,7 +341,7 @@ def from_numpy(value: NumpyArray, *, dtype: str | None = None) -> mx.array:
     target = value.dtype if dtype is None else numpy_dtype(dtype)
     mlx_dtype = _mlx_dtype(target)
     _check(value, mlx_dtype)
-    # An axis of one element may have a negative stride, which MLX would follow.
+    # An axis of one element may have a negative stride, which MLX refuses like any other.
     if value.dtype == target and min(value.strides, default=0) >= 0:
         return mx.array(value, dtype=mlx_dtype)
     value = real_part(value, target)

@@ -73,13 +73,6 @@ def shared(value, result):
 # ------------------------------------------------------------------ describing
 
 
-@pytest.mark.parametrize("shape", [(), (5,), (2, 3, 4)])
-def test_described_of_other_axes(shape):
-    """A GCXS array of other than two axes is a format of its own."""
-    assert interop.spec(make("gcxs", np.ones(shape))).format == "sparse.gcxs.nd"
-    assert interop.spec(make("coo", np.ones(shape))).shape == shape
-
-
 def test_order_is_checked_once_for_a_value():
     """Coordinates are checked once, and again when they are replaced; the value is not kept alive."""
     value = make("coo")
