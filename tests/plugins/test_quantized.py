@@ -13,7 +13,7 @@ import torch
 
 import interop
 from interop import QuantizedArray
-from interop.errors import BadRequestError, InteropError, RefusedError, UnknownValueError
+from interop.errors import InteropError, RefusedError, UnknownValueError
 from interop_plugins.quantized.describe import memory
 from tests.cases import together
 from tests.plugins.values import address, numpy_dtype
@@ -612,14 +612,3 @@ def test_no_detour_through_another_framework() -> None:
     with pytest.raises(RefusedError) as refused:
         interop.convert(array, to="torch.quantized")
     assert "torchao" not in str(refused.value)
-
-
-@pytest.mark.parametrize("role", ["codes", "scale", "zero_point", "bias"])
-@pytest.mark.parametrize("framework", ["numpy", "torch"])
-def test_complex_components_are_refused(role: str, framework: str) -> None:
-    """Codes stand for real numbers: an imaginary part is refused, rather than lost later."""
-    parts = {"codes": np.ones(3, "int8"), "scale": np.array(1.0), "zero_point": np.array(0)}
-    parts[role] = parts.get(role, np.array(0.0)) + np.complex64(1j)
-    arrays = {name: interop.convert(part, to=framework) for name, part in parts.items()}
-    with pytest.raises(BadRequestError):
-        QuantizedArray(**arrays)
