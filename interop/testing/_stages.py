@@ -13,7 +13,7 @@ from interop._model.typing import Value
 from interop._planning.conversion import ResolvedConversion
 from interop._planning.step import Step, batch
 from interop._registry.registry import Registry
-from interop.errors import ConversionError, Declined, RefusedError
+from interop.errors import ConversionError, Declined, InteropError, PluginError, RefusedError
 
 from ._calls import OF_A_CALL, ConversionCase, examine
 from ._components import problem_of_components
@@ -268,10 +268,15 @@ def _problem_of_batch(case: ConversionCase) -> str:
 def _problem_of_fast_path(case: ConversionCase, recipe: Recipe, value: Value) -> str:
     fast_path, interop = case.conversion.fast_path, case.interop
     assert fast_path is not None
-    result = fast_path(value)
+    trial, name = Trial(recipe), f"the fast path of {case.label}"
+    try:
+        result = fast_path(value)
+    except REFUSALS as error:
+        if isinstance(error, InteropError) and not isinstance(error, PluginError):
+            raise  # what the route would be refused for, too
+        return f"{name} fails ({trial}): {error}"
     if result is NotImplemented:
         return ""
-    trial, name = Trial(recipe), f"the fast path of {case.label}"
     try:
         route = interop.plan(value, case.conversion.target.name)
     except RefusedError:

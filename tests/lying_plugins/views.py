@@ -101,6 +101,12 @@ def takes_the_fast_path_through_the_mask(grid: Grid) -> Any:
     return grid.numbers
 
 
+@conversion_liar("grid_to_numpy", "fast_path", "has no attribute 'indices'", field="fast_path")
+def takes_a_fast_path_that_leads_nowhere(grid: Any) -> Any:
+    """Has a fast path for values that have what a grid has not."""
+    return grid.indices
+
+
 @conversion_liar("copy", "fast_path", "the batch of copy returns others", field="batch")
 def mixes_up_a_batch(grids: list[Grid]) -> list[Grid]:
     """Copies several grids at once, and returns them in another order."""
