@@ -50,6 +50,7 @@ EXACT = [
     ({"int8", "uint8"}, "int16"),
     ({"int32", "float64"}, "float64"),
     ({"float16", "float32"}, "float32"),
+    ({"float16", "float64"}, "float64"),
     ({"uint32", "int64"}, "int64"),
     ({"int16", "float32"}, "float32"),
     ({"complex64", "float32", "uint8"}, "complex64"),

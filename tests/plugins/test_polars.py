@@ -84,6 +84,16 @@ def test_warm_calls_tell_frames_of_one_dtype_apart(keywords):
             assert np.shares_memory(result, frame.to_series().to_numpy()) is plan.aliases
 
 
+@together("rows", [[[1, 2], [3, None]], [[1, 2], None]])
+def test_nulls_of_arrays_and_inside_them_stay_in_a_masked_array(rows):
+    """A row that is null is masked as a whole, in one chunk and in two."""
+    series = pl.Series(rows, dtype=pl.Array(pl.Int64, 2))
+    for value in (series, pl.concat([series, series], rechunk=False)):
+        result = interop.convert(value, to="numpy.ma")
+        expected = [row or [None, None] for row in value.to_list()]
+        assert (result.dtype, result.tolist()) == ("int64", expected)
+
+
 @pytest.mark.skipif(not HAS_HEIGHT, reason="this polars has no rows without columns")
 def test_more_rows_than_polars_counts_are_refused_with_its_reason():
     """An array of 2**40 rows and no columns is refused in Polars' words, without a report."""
