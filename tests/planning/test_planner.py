@@ -257,6 +257,14 @@ def test_whether_memory_is_shared_does_not_depend_on_size(empty: Interop) -> Non
         assert not route.zero_copy
 
 
+def test_memory_is_shared_by_way_of_a_format_of_the_requested_framework(empty: Interop) -> None:
+    """Where bytes are copied anyway, a longer and slower way within it that shares some is taken."""
+    empty.register(toy("a"), toy("b"), toy("b.x"), copy("a", "b", cost=Cost(1e-9), name="direct"))
+    empty.register(view("a", "b.x"), copy("b.x", "b", cost=Cost(1.0), shares=True, name="partly"))
+    route = empty.plan(make_spec("a", "float32", shape=(3,)), to="b")
+    assert labels(route) == ["a_to_b.x", "partly"]
+
+
 @pytest.mark.parametrize("slow", [1e-9, 1.0])
 def test_memory_is_not_shared_by_way_of_an_unrequested_framework(
     empty: Interop, slow: float
