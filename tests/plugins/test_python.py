@@ -92,6 +92,7 @@ def test_a_dtype_is_a_cast():
     [
         (300, "uint8"),
         (-1, "uint64"),
+        (-129, "int8"),
         (2**40, "int32"),
         (2**63, "int64"),
         (8, "int4"),
