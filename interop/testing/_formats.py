@@ -280,7 +280,7 @@ def _is_hidden(
     """Return whether a value is read as memory with a trait that its description leaves out."""
     recipe = case.plain()[0]._replace(format=case.truth.hub)
     plain, value = (
-        make(case.sample(recipe._replace(traits=t))) for t in (frozenset(), _single(trait))
+        make(case.sample(recipe._replace(traits=t))) for t in (frozenset(), frozenset({trait}))
     )
     if trait in case.interop.spec(read(plain)).traits:
         return False  # which says nothing of the memory of the value
@@ -333,7 +333,7 @@ def _variant(
     """Make a variant in the first dtype that works, and judge it; None if there is none."""
     for dtype in case.dtypes():
         recipe = case.recipe(shape)._replace(dtype=dtype)
-        odd = recipe._replace(traits=_single(trait))
+        odd = recipe._replace(traits=frozenset({trait}))
         try:
             value = case.sample(odd)
         except NoSample as reason:
@@ -410,7 +410,7 @@ def fast_key(case: FormatCase) -> Iterator[str]:
     """Compare the keys of values with different plans, and of odd values."""
     assert case.format.fast_key is not None
     shape, traits = case.even_shapes()[0], case.format.samples.variants
-    recipes = [case.recipe(shape, _single(trait)) for trait in traits]
+    recipes = [case.recipe(shape, frozenset({trait})) for trait in traits]
     plain = product(case.shapes(), case.dtypes())
     recipes += [case.recipe(shape)._replace(dtype=dtype) for shape, dtype in plain]
     specs: dict[object, Spec] = {}
@@ -589,7 +589,7 @@ def fill(case: FormatCase) -> Iterator[str]:
     """Write into values in every order of memory, and from values in every order."""
     recipe, value = case.plain()
     variants = variants_of(case.registry, case.format)
-    orders = [_single(trait) for trait in variants if trait in MEMORY_TRAITS - _OTHER_NUMBERS]
+    orders = [frozenset({trait}) for trait in variants if trait in MEMORY_TRAITS - _OTHER_NUMBERS]
     recipes = [recipe._replace(traits=traits) for traits in orders]
     outs = [out for other in (recipe, *recipes) for out in _writable(case, other)]
     if not outs:
@@ -655,10 +655,6 @@ def _constant(case: FormatCase) -> set[str]:
                 if not name.startswith("_") and isinstance(field, _PLAIN_TYPES):
                     constants.setdefault(name, set()).add(repr(field))
     return {f"another {name}" for name, fields in constants.items() if len(fields) == 1}
-
-
-def _single(trait: str) -> frozenset[str]:
-    return frozenset({trait})
 
 
 def _contradiction(maker: str, wrong: WrongSample) -> str:

@@ -11,6 +11,8 @@ from ._sample import first_line
 #: The beginning of activities in which other conversions are at work than the one under test.
 READ_BY = "a value was read by "
 
+#: The reason where nothing has given one.
+_DEFAULTS = {NOT_EXERCISED: "there was nothing to try it on"}
 _RANK = {NOT_EXERCISED: 0, PASSED: 1, FAILED: 2}
 
 
@@ -53,11 +55,6 @@ class Notes:
         """Return whether a check is to be tried, and has not failed yet."""
         return check in self._outcomes and self._outcomes[check][0] != FAILED
 
-    def passed(self, *checks: str) -> None:
-        """Note that checks have passed."""
-        for check in checks:
-            self._note(check, PASSED, "")
-
     def failed(self, check: str, reason: str) -> None:
         """Note that a check has failed."""
         self._note(check, FAILED, reason)
@@ -82,10 +79,6 @@ class Notes:
     def findings(self, plugin: str, name: str) -> list[Finding]:
         """Return a finding for each check."""
         return [
-            Finding(plugin, name, check, outcome, reason or _default_reason(outcome))
+            Finding(plugin, name, check, outcome, reason or _DEFAULTS.get(outcome, ""))
             for check, (outcome, reason) in self._outcomes.items()
         ]
-
-
-def _default_reason(outcome: str) -> str:
-    return "there was nothing to try it on" if outcome == NOT_EXERCISED else ""

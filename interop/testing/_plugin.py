@@ -98,7 +98,10 @@ def _problem_of_declarations(bench: Bench) -> str:
 
 def contradiction(declaration: Declaration) -> str:
     """Say what no declaration of its kind should say, though it can be planned with; or ""."""
-    if isinstance(declaration, Container) and package(declaration.requires) in _STANDARD:
+    if (
+        isinstance(declaration, Container)
+        and package(declaration.requires) in sys.stdlib_module_names
+    ):
         return f"requires={declaration.requires!r}, which every program may have imported"
     if isinstance(declaration, Conversion):
         if derived := sorted(declaration.effects & DERIVED):
@@ -110,9 +113,6 @@ def contradiction(declaration: Declaration) -> str:
         if declaration.shares is False and not writes:
             return "shares=False and no effect that writes bytes"
     return ""
-
-
-_STANDARD = sys.stdlib_module_names
 
 
 def _modules(format_: Format) -> set[str]:
