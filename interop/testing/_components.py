@@ -29,12 +29,7 @@ from ._trial import possible
 from ._truth import LAYOUTS, is_defined, numbers, same
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     from ._truth import Array
-
-    #: The coordinates of elements, by lines.
-    _Places: TypeAlias = tuple[tuple[int, int], ...]
 
 #: Shapes of sparse values: longer along one axis than the other, and longer than 16 bits count.
 _SHAPES = ((3, 4), (2, 40_000), (5,), (2, 3, 4))
@@ -283,7 +278,9 @@ def _problems_of_parts(case: FormatCase) -> Iterator[str]:
             yield _problem_of_parts(case, dtype, index, places)
 
 
-def _problem_of_parts(case: FormatCase, dtype: str, index: str, places: _Places) -> str:
+def _problem_of_parts(
+    case: FormatCase, dtype: str, index: str, places: tuple[tuple[int, int], ...]
+) -> str:
     """Say what packing makes of elements at some places."""
     arrays = _parts(case.components.layout, dtype, index, places)
     last, is_twice = max(column for _, column in places), len({*places}) < len(places)
@@ -366,7 +363,9 @@ def _elements(layout: str, arrays: dict[str, Array]) -> dict[tuple[int, ...], co
     return sums
 
 
-def _parts(layout: str, dtype: str, index: str, places: _Places) -> dict[str, Array]:
+def _parts(
+    layout: str, dtype: str, index: str, places: tuple[tuple[int, int], ...]
+) -> dict[str, Array]:
     """Return arrays of elements at places in three lines, as a layout has them."""
     import numpy as np
 
