@@ -107,8 +107,8 @@ def CastColumns(  # noqa: N802
     Parameters
     ----------
     function : callable
-        ``function(value, *, columns) -> value``: `columns` is a mapping of dtypes by those that
-        columns have. Objects and decimals, which may be numbers, have ``"untyped"``.
+        ``function(value, *, columns) -> value``: `columns` is a mapping of dtypes by those of the
+        columns that are cast. Objects and decimals, which may be numbers, have ``"untyped"``.
     **fields
         Fields of `Conversion`. What the step takes, and where, follows from the format by default.
     """

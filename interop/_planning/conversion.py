@@ -280,7 +280,9 @@ class ResolvedConversion:
         # Columns that are not cast are shared; of those that are, nothing is.
         aliases = cast.keys() != before or "not_numbers" in spec.traits
         effects = self.effects if safe else self.effects | {"narrow"}
-        keywords: dict[str, object] = {"columns": request.by_column}
+        # Where others are no numbers, only the function sees whether objects are some.
+        objects = {own: new for own, new in request.by_column.items() if own == "untyped"}
+        keywords: dict[str, object] = {"columns": cast | objects}
         yield self._made(spec, after, effects, keywords, self.conversion.cost, aliases=aliases)
 
     def _step(self, spec: Spec, after: Spec, order: str | None, question: Question) -> Step:

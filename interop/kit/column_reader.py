@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 from interop._model.dtype import DTYPES, preserves
-from interop._model.spec import cast_dtypes
 from interop._model.typing import Value
 from interop.errors import Declined, RefusedError
 
@@ -180,9 +179,9 @@ class ColumnReader:
             Casts are without names.
         """
         pairs = [(column, self.dtype(column)) for _, column in self.columns(table)]
-        casts = cast_dtypes({own for _, own in pairs if own in {*DTYPES, "untyped"}}, columns)
         return [
-            self.cast(column, dtype=casts[own]) if own in casts else column for column, own in pairs
+            self.cast(column, dtype=columns[own]) if own in columns else column
+            for column, own in pairs
         ]
 
     def _stacked(self, table: Value, dtype: str | None, order: str) -> Value:

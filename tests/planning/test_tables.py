@@ -11,7 +11,7 @@ import pytest
 
 from interop import Conversion, Cost, Format, Interop, Spec
 from interop._model.dtype import preserves
-from interop._model.spec import cast_dtypes, column_dtypes
+from interop._model.spec import column_dtypes
 from interop.errors import RefusedError
 from interop.kit import ANY_DTYPES, describe_columns
 from interop.plugin import CastColumns, make_spec
@@ -41,11 +41,10 @@ def describe(table: Table) -> Spec:
 
 
 def cast(table: Table, *, columns: Mapping[str, str]) -> Table:
-    """Return a table with the columns of some dtypes cast."""
+    """Return a table with the columns of some dtypes cast, each that is named."""
     names = {name: own.replace("object", "untyped") for name, own in table.dtypes.items()}
-    casts = cast_dtypes({*names.values()} - {DATES}, columns)
     new = {
-        name: column.astype(casts[names[name]]) if names[name] in casts else column
+        name: column.astype(columns[names[name]]) if names[name] in columns else column
         for name, column in table.columns.items()
     }
     return Table(table.kind, new)
