@@ -309,7 +309,8 @@ def test_what_threads_write_has_no_gap(kind: str, monkeypatch: pytest.MonkeyPatc
             super().start(count)
 
     monkeypatch.setattr(threads, "Team", Team)
-    for module, bound in ((scipy_dense, "_SMALL"), (copies, "_ALONE"), (copies, "_MANY")):
+    bounds = (scipy_dense, "_SMALL"), (copies, "_ALONE"), (copies, "_MANY"), (quantized, "_MANY")
+    for module, bound in bounds:
         monkeypatch.setattr(module, bound, 0)
     monkeypatch.setattr(scipy_dense, "_PIECE", 2**12)
     monkeypatch.setattr(threads, "_LEAST_BYTES", 2**40)
