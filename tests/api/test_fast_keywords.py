@@ -407,21 +407,25 @@ PLANNED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "list": (lambda: [1.0, 2.0], "several stream"),
 }
-REQUESTS: dict[str, dict[str, Any]] = {
-    "same": {"to": "library"},
-    "share": {"to": "numpy"},
-    "python": {"to": "python"},
-    "several": {"to": ["numpy", "library"]},
-    "like": {"like": ones(1)},
-    "device": {"to": "library", "device": "cpu"},
-    "dtype": {"to": "numpy", "dtype": "float64"},
-    "copy": {"to": "library", "copy": True},
-    "to-copy": {"to": "numpy", "copy": True},
-    "writable": {"to": "library", "copy": "writable"},
-    "allow": {"to": "library", "allow": "narrow"},
-    "forbid": {"to": "library", "forbid": "detach"},
-    "stream": {"to": "library", "stream": None},
-}
+
+
+def requests(to: str, like: Any) -> dict[str, dict[str, Any]]:
+    """Return the keywords of calls to a format, by the words of the tables."""
+    return {
+        "same": {"to": to},
+        "share": {"to": "numpy"},
+        "python": {"to": "python"},
+        "several": {"to": ["numpy", to]},
+        "like": {"like": like},
+        "device": {"to": to, "device": "cpu"},
+        "dtype": {"to": "numpy", "dtype": "float64"},
+        "copy": {"to": to, "copy": True},
+        "to-copy": {"to": "numpy", "copy": True},
+        "writable": {"to": to, "copy": "writable"},
+        "allow": {"to": to, "allow": "narrow"},
+        "forbid": {"to": to, "forbid": "detach"},
+        "stream": {"to": to, "stream": None},
+    }
 
 
 @pytest.fixture
@@ -447,7 +451,9 @@ def slow_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_which_calls_are_planned_when_they_are_made_again(name: str, slow_calls: list[str]) -> None:
     """A third call is fast, described and planned by nothing, but for the value and words listed."""
     make, words = PLANNED[name]
-    assert planned_again(with_library(), make, REQUESTS, slow_calls) == {*words.split()}
+    assert planned_again(with_library(), make, requests("library", ones(1)), slow_calls) == {
+        *words.split()
+    }
 
 
 def planned_again(

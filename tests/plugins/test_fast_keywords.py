@@ -15,6 +15,7 @@ from tests.api.test_fast_keywords import (
     check_as_cold,
     check_filled,
     planned_again,
+    requests,
     slow_calls,
     warmed,
 )
@@ -123,22 +124,7 @@ PLANNED: dict[str, tuple[Callable[[], Any], str]] = {
         "allow copy dtype forbid several stream to-copy writable",
     ),
 }
-REQUESTS: dict[str, dict[str, Any]] = {
-    "same": {"to": "torch"},
-    "share": {"to": "numpy"},
-    "python": {"to": "python"},
-    "sparse": {"to": "scipy.csr"},
-    "several": {"to": ["numpy", "torch"]},
-    "like": {"like": torch.ones(1)},
-    "device": {"to": "torch", "device": "cpu"},
-    "dtype": {"to": "numpy", "dtype": "float64"},
-    "copy": {"to": "torch", "copy": True},
-    "to-copy": {"to": "numpy", "copy": True},
-    "writable": {"to": "torch", "copy": "writable"},
-    "allow": {"to": "torch", "allow": "narrow"},
-    "forbid": {"to": "torch", "forbid": "detach"},
-    "stream": {"to": "torch", "stream": None},
-}
+REQUESTS = {**requests("torch", torch.ones(1)), "sparse": {"to": "scipy.csr"}}
 
 
 @together("name", PLANNED)
