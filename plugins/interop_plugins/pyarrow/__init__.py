@@ -90,17 +90,20 @@ _CASTS = {
     "struct": "x.flatten() makes a list of its fields, each an array.",
     "null": "all of its elements are null; x.cast('float64') gives them a dtype.",
 }
+_FILLED = (
+    ".fill_null(...) says what nulls become, and to='numpy.ma' keeps them; so does "
+    "polars.from_arrow(x). With drop_mask nulls become NaN in floats, but 0 in integers and False "
+    "in bools, as if that had been measured."
+)
 _REFUSAL_HINTS = {
     **lists.REFUSAL_HINTS,
     **_CASTS,
-    "drop_mask": "x.fill_null(...) says what nulls become, and to='numpy.ma' keeps them; so does "
-    "polars.from_arrow(x). With drop_mask nulls become NaN in floats, but 0 in integers and False "
-    "in bools, as if that had been measured.",
+    "drop_mask": f"x{_FILLED}",
 }
 #: What tables say: they are filled and cast column by column.
 _TABLE_HINTS = {
     **lists.REFUSAL_HINTS,
-    "drop_mask": _REFUSAL_HINTS["drop_mask"].replace("x.fill_null", "x['a'].fill_null", 1),
+    "drop_mask": f"x['a']{_FILLED}",
     "not_numbers": "these are not numbers; choose columns of numbers (x.select(['a'])), or turn "
     "the others into numbers first, column by column (x['a'].cast('float64')). A column of arrays "
     "converts by itself (x['a']).",
